@@ -72,8 +72,15 @@ def test(options):
         sys.exit(f"There is no row {', '.join(unknown)}. The names are: {', '.join(known)}")
     reports = []
     for name in options.only or known:
+        needs_previous = getattr(known[name], "needs_previous", False)
+        if needs_previous and not options.previous:
+            reports.append(Report(known[name], options))
+            reports[-1].skip("it needs the executable of the previous release: --previous PATH")
+            continue
         # Each has a cluster of its own, so that none begins in the state that another has left.
-        with cluster.Cluster(options.executable, 3, network=Network()) as running:
+        executable = options.previous if needs_previous else options.executable
+        settings = None if options.all else getattr(known[name], "short_settings", None)
+        with cluster.Cluster(executable, 3, settings=settings, network=Network()) as running:
             reports.append(run(known[name], running, options))
             if options.logs and reports[-1].broken:
                 keep_logs(options.logs, running, name)

@@ -88,6 +88,8 @@ class Machine:
         run("nft", "-f", "-", text="\n".join(rules) + "\n")
 
     def close(self):
+        # The kernel removes a namespace later, and the cable with it, so the cable's name would not be free.
+        run("ip", "link", "delete", self.cable)
         run("ip", "netns", "delete", self.name)
 
 
@@ -95,7 +97,8 @@ class Visitors:
     """The machine of this process, with many addresses, as the other end of a cut."""
 
     def __init__(self):
-        self.address = f"{PREFIX[:-1]}1.0/24"
+        # As a set of nftables: the browsers' address, and those of the others.
+        self.address = f"{{ {VISITORS}, {PREFIX[:-1]}1.0/24 }}"
 
 
 class Network:

@@ -11,6 +11,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(
 from client import Client, Refused  # noqa: E402
 
 MOST_REDIRECTS = 3
+NAMED_NODE_SECONDS = 2.0
 
 
 class Visitor:
@@ -29,8 +30,9 @@ class Visitor:
         while True:
             path = "/v1/socket" + (f"?at={at}" if at else "")
             try:
-                self.client = Client(
-                    self.cluster, self.source, identity=self.identity, seconds=5.0, path=path)
+                # The SDKs wait this long for a certain node, too (protocol/README.md §3.1).
+                wait = NAMED_NODE_SECONDS if at else 5.0
+                self.client = Client(self.cluster, self.source, identity=self.identity, seconds=wait, path=path)
                 break
             except Refused as refusal:
                 if time.monotonic() > end:
@@ -72,19 +74,42 @@ class Visitor:
         except Refused:
             return False
 
-    def return_to(self, room, seconds):
-        """Comes back after the connection was lost, and joins the room again. Returns how long that took."""
+    def come_back(self, action, seconds=20):
+        """Connects and lets the person do something, again and again until that works. Returns how long it took."""
         start = time.monotonic()
         pause = threading.Event()
+        at = None
         while True:
             try:
-                self.connect(seconds=seconds)
-                self.join(room)
+                self.connect(at, seconds)
+                action(self)
                 return time.monotonic() - start
-            except Refused:
+            except Refused as refusal:
                 if time.monotonic() - start > seconds:
                     raise
+                at = refusal.at or self._sent_to()
+                self.client.close()
                 pause.wait(0.1)
+
+    def return_to(self, room, seconds):
+        """Comes back after the connection was lost, and joins the room again. Returns how long that took."""
+        return self.come_back(lambda visitor: visitor.join(room), seconds)
+
+    def _sent_to(self):
+        """The node to which the server has sent the person without an answer to a request."""
+        return next((message["at"] for message in self.client.messages if message.get("code") == "elsewhere" and message.get("at")), None)
+
+    def listen(self, seconds):
+        """Reads what comes, as a browser does, and answers the server's pings. Returns whether the connection is still open."""
+        try:
+            self.client.wait("nothing", seconds=seconds)
+        except Refused as refusal:
+            return refusal.code == "no_answer"
+
+    def await_end(self, seconds):
+        """Waits until the server ends the connection. Returns how long that took, or None."""
+        start = time.monotonic()
+        return None if self.listen(seconds) else time.monotonic() - start
 
     def is_closed(self):
         """Whether the server has ended the connection."""

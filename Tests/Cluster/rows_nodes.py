@@ -1,0 +1,178 @@
+"""Rows in which a node fails or is taken out of service. Each function is one row; its first line is the title."""
+
+import re
+import signal
+import subprocess
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+from browsers import Browsers, Robots
+from people import (
+    BACK_SECONDS, PARLOR, ROOM, Crowd, browsers_node, current_life, figures, node_of, others_of, room_of_ten, search, together)
+from programs import http_get, last, until
+from visitor import Visitor
+
+def meet_in_a_room(cluster, report):
+    """People who come in at different nodes meet in a room after one redirect"""
+    visitors = room_of_ten(cluster)
+    report.figure("redirects of each", sorted(visitor.redirects for visitor in visitors))
+    report.check(max(visitor.redirects for visitor in visitors) <= 1, "nobody is redirected more than once")
+    report.check(len({visitor.node for visitor in visitors}) == 1, "all are on the room's node")
+    seen = visitors[0].client.request("room.react", reaction="?")["type"]
+    report.check(seen == "ok", "the room answers")
+    for visitor in visitors:
+        visitor.close()
+
+
+def meet_a_stranger(cluster, report):
+    """Two strangers who come in at different nodes meet"""
+    entries = [node.name for node in cluster.nodes][:2]
+    start = time.monotonic()
+    strangers = [Visitor(cluster, entry) for entry in entries]
+    matched = together(strangers, search)
+    report.figure("seconds", round(time.monotonic() - start, 2))
+    report.check(all(matched), "both are matched")
+    report.check(strangers[0].node == strangers[1].node, "both are on one node")
+    for stranger in strangers:
+        stranger.close()
+
+
+def lose_a_node(cluster, report):
+    """A node is killed: everyone on it talks again within 6 s on another node, and nobody else notices anything"""
+    with Browsers(cluster, PARLOR) as browsers:
+        lost = browsers_node(cluster)
+        crowd = Crowd(cluster, lost, ROOM, size=6, pairs=2)
+        others = [Crowd(cluster, node, f"room of {node.name}") for node in others_of(cluster, lost)]
+        robots = Robots(cluster, others[0].node, 10)
+        life = current_life(cluster, lost)
+        start = time.time()
+        lost.program.kill()
+        times = crowd.come_back()
+        silence = browsers.await_return(start)
+        report.figure("seconds until back", figures(times))
+        report.figure("seconds without media in the two browsers", round(silence, 2))
+        report.figure("the call went on", "yes" if crowd.call_continues else "no, its two people came to different nodes")
+        report.check(max(*times.values(), silence) < BACK_SECONDS, f"everyone on it talks again within {BACK_SECONDS} s")
+        broken = {other.node.name: other.works() for other in others}
+        report.check(not any(broken.values()), f"rooms, chats and calls of the other nodes go on {broken if any(broken.values()) else ''}")
+        report.check(all(other.are_connected() for other in others), "nobody on the other nodes has lost the connection")
+        counted = robots.result()
+        report.figure("packets that robots on another node lost", f"{counted['lost']} of {counted['expected']}")
+        report.check(counted["lost"] == 0, "robots on another node lose no media")
+        lost.program.start()
+        lost.await_ready()
+        report.check(current_life(cluster, lost) not in (None, life), "the node starts again, as another life")
+
+
+def pause_a_node(cluster, report):
+    """A node is stopped for 5 s: its people talk again within 6 s on another node, and it begins another life"""
+    with Browsers(cluster, PARLOR) as browsers:
+        paused = browsers_node(cluster)
+        crowd = Crowd(cluster, paused, ROOM)
+        others = [Crowd(cluster, node, f"room of {node.name}") for node in others_of(cluster, paused)]
+        life = current_life(cluster, paused)
+        moment, start = time.time(), time.monotonic()
+        paused.program.signal(signal.SIGSTOP)
+        with ThreadPoolExecutor(1) as pool:
+            returning = pool.submit(crowd.come_back_after_end)
+            last(5, start)
+            paused.program.signal(signal.SIGCONT)
+            times = returning.result()
+        silence = browsers.await_return(moment)
+        report.figure("seconds until back", figures(times))
+        report.figure("seconds without media in the two browsers", round(silence, 2))
+        report.figure("the call went on", "yes" if crowd.call_continues else "no, its two people came to different nodes")
+        report.check(max(*times.values(), silence) < BACK_SECONDS, f"everyone on it talks again within {BACK_SECONDS} s")
+        report.check(not any(other.works() for other in others), "rooms, chats and calls of the other nodes go on")
+        report.check(until(lambda: current_life(cluster, paused) not in (None, life), 20), "the node begins another life")
+        paused.await_ready()
+
+
+def confab_node(node, *arguments):
+    """Runs `confab node` on the node's machine, as its operator does. Returns what it prints."""
+    done = subprocess.run(
+        [*node.machine.prefix, node.cluster.executable, "node", *arguments, "--data-dir", node.data], capture_output=True, text=True,
+        check=True)
+    return done.stdout.strip()
+
+
+def connections(node):
+    found = re.search(r"(\d+) connections", confab_node(node, "show"))
+    return int(found[1]) if found else 0
+
+
+def drain_a_node(cluster, report):
+    """A node is drained with a room, chats and a call on it: they go on, everyone else leaves within 60 s, and it is taken back"""
+    with Browsers(cluster, PARLOR) as browsers:
+        drained = browsers_node(cluster)
+        crowd = Crowd(cluster, drained, ROOM)
+        idle = [Visitor(cluster, drained.name) for _ in range(20)]
+        start, moment = time.monotonic(), time.time()
+        report.figure("the command says", confab_node(drained, "drain", drained.name))
+        ends = together(idle, lambda visitor: visitor.await_end(60))
+        report.check(None not in ends, "everyone who is idle leaves within 60 s")
+        report.figure("seconds until the last of 20 idle people had left", f"{max(end or 60 for end in ends):.2f}")
+        busy = len(crowd.members) + 2
+        report.check(until(lambda: connections(drained) == busy, 60 - (time.monotonic() - start), 0.5),
+                     f"only the {busy} people in rooms, chats and the call are left; the server counts {connections(drained)}")
+        report.check(http_get(drained.machine.address, drained.port, "/ready") == 404, "/ready answers 404")
+        newcomers = [Visitor(cluster) for _ in range(6)]
+        report.check(all(visitor.node != drained.name for visitor in newcomers), "newcomers come to other nodes")
+        crowd.listen(max(1, 20 - (time.monotonic() - start)))
+        report.check(not crowd.works(), f"room, chat and call are not cut for {time.monotonic() - start:.0f} s")
+        silence = max(browsers.silences(moment))
+        report.figure("longest time without media in the two browsers", round(silence, 2))
+        report.check(silence < 1, "the browsers' media has no gap of 1 s")
+        confab_node(drained, "serve", drained.name)
+        start = time.monotonic()
+        # HAProxy chooses the node with the fewest connections, so the others are filled first.
+        report.check(until(lambda: newcomers.append(Visitor(cluster)) or newcomers[-1].node == drained.name, 20, 0.2),
+                     "`confab node serve` takes it back")
+        report.figure("seconds until a newcomer came to it again", round(time.monotonic() - start, 2))
+        report.check(not crowd.works(), "room, chat and call still go on")
+
+
+def upgrade(cluster, report):
+    """All nodes are stopped and started one after the other, from the previous release to this one: everyone comes back each time"""
+    with Browsers(cluster, PARLOR) as browsers:
+        crowds = [Crowd(cluster, node, f"room of {node.name}", size=3) for node in cluster.nodes]
+        for node in cluster.nodes:
+            moment = time.time()
+            with_browsers = browsers_node(cluster) is node
+            there = [crowd for crowd in crowds if crowd.node is node]
+            lives = {other.name: current_life(cluster, other) for other in others_of(cluster, node)}
+            with ThreadPoolExecutor(len(there) + 1) as pool:
+                returning = [pool.submit(crowd.come_back_after_end) for crowd in there]
+                report.check(node.use(report.options.executable), f"{node.name} stops by itself")
+                node.await_ready()
+                times = [back.result() for back in returning]
+            report.figure(f"{node.name}: seconds until it serves again", round(time.time() - moment, 2))
+            for back in times:
+                report.figure(f"{node.name}: seconds until back", figures(back))
+                report.check(max(back.values()) < BACK_SECONDS, f"its people are back within {BACK_SECONDS} s")
+            if with_browsers:
+                silence = browsers.await_return(moment)
+                report.figure(f"{node.name}: seconds without media in the two browsers", round(silence, 2))
+                report.check(silence < BACK_SECONDS, f"the browsers talk again within {BACK_SECONDS} s")
+            for crowd in there:  # They are on one of the other nodes now, each group on its own.
+                crowd.node = None
+            report.check(
+                lives == {name: current_life(cluster, node_of(cluster, name)) for name in lives}, "the others keep their lives")
+            follow(cluster, crowds)
+        report.check(not any(crowd.works() for crowd in crowds), "all rooms and chats, and the calls that went on, work at the end")
+        calls = [crowd.groups["call"].continues for crowd in crowds if "call" in crowd.groups]
+        report.figure("calls that went on, because both people came to one node each time", f"{sum(calls)} of {len(calls)}")
+
+
+upgrade.needs_previous = True
+
+
+def follow(cluster, crowds):
+    """Notes on which node each crowd is. Groups of one crowd can be on different nodes: these crowds split."""
+    for crowd in [crowd for crowd in crowds if not crowd.node]:
+        crowds.remove(crowd)
+        for name, group in crowd.groups.items():
+            crowds.append(crowd.part(name, node_of(cluster, group.members[0].node)))
+
+
+ALL = [meet_in_a_room, meet_a_stranger, lose_a_node, pause_a_node, drain_a_node, upgrade]
