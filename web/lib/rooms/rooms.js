@@ -215,9 +215,10 @@ export class Rooms extends Emitter {
    * @param {boolean} [passes] whether rejoining may be retried; default: if the error may be temporary
    */
   #refused(attempt, error, passes = isPassing(error)) {
-    // The connection was lost before the answer; `#restarted` sends the request again.
     attempt.phase = 'idle';
-    if (isRestart(error)) return;
+    // The connection was lost before the answer; `#restarted` sends the request again. If the loss was noticed only with the new
+    // connection's welcome, `restarted` came before this error.
+    if (isRestart(error)) return void (this.#client.state === 'connected' && this.#send(attempt));
     if (attempt.room && passes && this.#clock.now() < attempt.until) {
       const pause = Math.max(attempt.backoff.next(), error.retryAfterMs ?? 0);
       return this.#timers.set('again', pause, () => this.#send(attempt));

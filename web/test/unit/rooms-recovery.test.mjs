@@ -199,6 +199,24 @@ describe('After a restart of the server', () => {
     assert.deepEqual([password, options.capacity, options.locked], ['tea', 5, false]);
     assert.deepEqual(ben.room.chat.map(({ text }) => text), ['Before']);
   });
+
+  test('a person whose connection is lost once more, before the answer to joining again, joins on the next one', async () => {
+    const ann = await inside('ann');
+    const { travel } = server;
+    server.restart();
+    // A node of a cluster does not answer while it waits for another node to give up the room, and then closes the connection.
+    server.travel = () => {};
+    server.reconnect(ann.client);
+    await clock.advance(0);
+    assert.equal(ann.client.asked.at(-1).type, 'room.join');
+    server.travel = travel;
+    // As with a welcome that does not resume: the old connection ends and the new one begins in the same turn.
+    server.expire(ann.client);
+    server.reconnect(ann.client);
+    await clock.advance(3000);
+    assertAllSeeAll([ann]);
+    assert.equal(ann.room.connectionId, ann.client.id);
+  });
 });
 
 test('Random lives of a room end with everyone seeing everyone', async () => {
