@@ -1,4 +1,4 @@
-"""Starts a cluster to try it (`scripts/cluster`), or lets its parts fail and looks at what people notice (`scripts/cluster-test`)."""
+"""Starts a cluster to try it (`scripts/cluster`), or lets its parts fail and prints what people notice (`scripts/cluster-test`)."""
 
 import argparse
 import os
@@ -16,7 +16,7 @@ from visitor import Refused
 
 
 class Report:
-    """What a row prints. `executable`, `previous`, `everything`: what the row may use."""
+    """Prints what a row measures, and counts what did not hold. `options`: the arguments of the command."""
 
     def __init__(self, row, options):
         self.broken, self.skipped, self.options = 0, None, options

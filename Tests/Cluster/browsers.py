@@ -76,7 +76,8 @@ class Robots:
         self.node = node
         self._process = subprocess.Popen(
             ["setpriv", "--pdeathsig", "KILL", cluster.executable, "bench", "sfu", "--rooms", "1", "--size", "3", "--by-name",
-             "--seconds", str(seconds), "--json", "--server", f"http://{node.machine.address}:{node.port}", "--data-dir", node.data],
+             "--seconds", str(seconds), "--json", "--server", f"http://{node.machine.address}:{node.port}", "--data-dir",
+             node.data],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
 
     def result(self):

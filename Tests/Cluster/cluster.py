@@ -20,6 +20,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 # The page's name. Browsers trust every name under `localhost`, and use the camera only on such pages.
 PAGE = "confab.localhost"
 PAGE_PORT = 8080
+# A node that starts may have to wait until the life of its predecessor is over.
 READY_SECONDS = 60
 
 
@@ -76,6 +77,7 @@ class Cluster:
         self.executable, self.settings, self.say = executable, dict(settings or {}), say
         self.network = network or Loopback()
         self.is_local = isinstance(self.network, Loopback)
+        # `programs`: those that are neither nodes nor engines.
         self.nodes, self.programs = [], []
         self.postgres = self.redis = None
         self.folder = tempfile.mkdtemp(prefix="confab-cluster-")

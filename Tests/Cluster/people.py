@@ -1,10 +1,12 @@
 """Groups of visitors: in a room, in chats with strangers, in calls."""
 
+import copy
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
+from programs import until
 from visitor import Refused, Visitor
 
 ROOM = "kitchen"
@@ -31,7 +33,7 @@ def others_of(cluster, node):
 
 def browsers_node(cluster):
     """The node on which the browsers' room is."""
-    return cluster.nodes[cluster.redis.owner_of_room(PARLOR) - 1]
+    return cluster.nodes[until(lambda: cluster.redis.owner_of_room(PARLOR), 10) - 1]
 
 
 def current_life(cluster, node):
@@ -128,7 +130,7 @@ class Call:
         if not self.continues:
             return True
         answers = together(self.members, lambda one: one.client.attempt("call.update", callId=self.id, video=False))
-        return answers == ["ok", "ok"] and not any(one.client.find("call.ended") for one in self.members)
+        return all(answer == "ok" for answer in answers) and not any(one.client.find("call.ended") for one in self.members)
 
     def come_back(self, seconds=20):
         """Both rejoin the call, or hear that it is not on their node."""
@@ -150,7 +152,7 @@ class Call:
 
 
 class Crowd:
-    """A room, chats and a call on one node, all of which have to notice nothing, or come back."""
+    """A room, chats and a call on one node. Either all of them go on while something else fails, or they come back."""
 
     def __init__(self, cluster, node, room, size=4, pairs=1):
         self.node = node
@@ -161,18 +163,18 @@ class Crowd:
         """Whether the call went on. It is lost if its two people come back to different nodes (docs/cluster.md)."""
         return self.groups["call"].continues
 
-    def part(self, name, node):
-        """One group alone, as a crowd on this node."""
-        crowd = object.__new__(Crowd)
-        crowd.node, crowd.groups = node, {name: self.groups[name]}
+    def part(self, name, members, node):
+        """These members of one group, as a crowd on this node."""
+        crowd, group = copy.copy(self), copy.copy(self.groups[name])
+        crowd.node, crowd.groups, group.members = node, {name: group}, members
         return crowd
 
     @property
     def members(self):
         return [member for group in self.groups.values() for member in group.members]
 
-    def works(self):
-        """The names of the groups that do not work any more."""
+    def broken(self):
+        """Returns the names of the groups that do not work any more: an empty list is good."""
         return [name for name, group in self.groups.items() if not group.works()]
 
     def listen(self, seconds):
@@ -204,7 +206,8 @@ class Crowd:
 
 @contextmanager
 def listening(*crowds):
-    """Lets these crowds read what comes during the block, as browsers do: the server takes those who do not answer pings for gone."""
+    """Lets these crowds read what comes during the block, as browsers do. Otherwise they answer no pings, and the server gives them
+    up."""
     members = [member for crowd in crowds for member in crowd.members]
     ended = threading.Event()
 

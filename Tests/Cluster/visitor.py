@@ -97,7 +97,8 @@ class Visitor:
 
     def _sent_to(self):
         """The node to which the server has sent the person without an answer to a request."""
-        return next((message["at"] for message in self.client.messages if message.get("code") == "elsewhere" and message.get("at")), None)
+        sent = [message["at"] for message in self.client.messages if message.get("code") == "elsewhere" and message.get("at")]
+        return sent[0] if sent else None
 
     def listen(self, seconds):
         """Reads what comes, as a browser does, and answers the server's pings. Returns whether the connection is still open."""
