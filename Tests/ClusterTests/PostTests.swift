@@ -87,7 +87,7 @@ struct PostTests {
     @Test("what waits is limited: a receiver's entries are given up, and a new series begins")
     func limited() throws {
         var limits = PostOutbox.Limits()
-        limits.mostWaiting = 10_000
+        limits.maxWaiting = 10_000
         var outbox = PostOutbox(limits)
         for _ in 0..<9 {
             let effects = outbox.post(Self.letters(1, count: 1000), to: Self.receiver, at: Self.at(0))

@@ -37,7 +37,7 @@ public struct PostOutbox: Sendable {
         /// With more bytes that wait, ``isCongested`` is true.
         public var waiting = 4 << 20
         /// With more bytes that wait, those of the receiver with the newest entry are given up.
-        public var mostWaiting = 64 << 20
+        public var maxWaiting = 64 << 20
         /// How many bytes a batch has at most. An entry that is larger is a batch of its own.
         public var batch = 256 << 10
         /// How many entries a batch has at most.
@@ -84,7 +84,7 @@ public struct PostOutbox: Sendable {
     /// Posts an entry.
     public mutating func post(_ content: PostContent, to receiver: NodeTag, at now: Instant) -> [Effect] {
         var effects: [Effect] = []
-        if waitingSize + content.size > limits.mostWaiting {
+        if waitingSize + content.size > limits.maxWaiting {
             drop(receiver)
             beginSeries(to: receiver)
             effects.append(.lost(receiver))
