@@ -62,6 +62,17 @@ def keep_logs(folder, running, name):
     print(f"   The logs are in {kept}.", flush=True)
 
 
+def stop_at_once(running):
+    """Lets signals end the test without waiting for the visitors' threads. As the first process of its namespace, this one takes
+    all others with it. It would ignore SIGTERM otherwise."""
+    def stop(*_):
+        running.abandon()
+        print("Stopped", flush=True)
+        os._exit(130)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, stop)
+
+
 def test(options):
     known = {row.__name__: row for row in rows.ALL}
     if options.list:
@@ -81,6 +92,7 @@ def test(options):
         executable = options.previous if needs_previous else options.executable
         settings = None if options.all else getattr(known[name], "short_settings", None)
         with cluster.Cluster(executable, 3, settings=settings, network=Network()) as running:
+            stop_at_once(running)
             reports.append(run(known[name], running, options))
             if options.logs and reports[-1].broken:
                 keep_logs(options.logs, running, name)
@@ -107,7 +119,7 @@ if __name__ == "__main__":
         if sys.argv[2:3] == ["try"]:
             cluster.run(sys.argv[1], sys.argv[3:])
         else:
-            # As the first process of its namespace it would ignore this signal otherwise.
+            # Until the first cluster runs. As the first process of its namespace, this one would ignore the signal otherwise.
             signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
             test(arguments())
     except (Missing, Failed) as problem:

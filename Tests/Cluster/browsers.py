@@ -20,7 +20,8 @@ class Browsers:
         self._log = open(os.path.join(cluster.folder, "browsers.log"), "wb")
         self._process = subprocess.Popen(
             ["setpriv", "--pdeathsig", "KILL", "node", script, cluster.host, PAGE, str(cluster.port), room], cwd=ROOT,
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log, start_new_session=True)
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log, start_new_session=True,
+            env={**os.environ, "TMPDIR": cluster.folder})  # So that the profiles are deleted with everything else.
         threading.Thread(target=self._read, daemon=True).start()
         if not until(lambda: len(self._grown) == 2, 60):
             self.close()

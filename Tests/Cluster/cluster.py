@@ -117,17 +117,30 @@ class Cluster:
     def __enter__(self):
         return self
 
+    @property
+    def _engines(self):
+        return [*(self.redis.programs if self.redis else []), *([self.postgres.program] if self.postgres else [])]
+
+    @property
+    def _all_programs(self):
+        return [*(node.program for node in self.nodes), *self.programs, *self._engines]
+
+    def abandon(self):
+        """Kills everything and deletes the data, without waiting for anything."""
+        for program in self._all_programs:
+            program.signal(signal.SIGKILL)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
     def __exit__(self, *_):
         # The nodes end first, while they can still store what they have.
         for machine in getattr(self.network, "machines", []):
             machine.mend()
-        engines = [*(self.redis.programs if self.redis else []), *([self.postgres.program] if self.postgres else [])]
-        for program in [*(node.program for node in self.nodes), *self.programs, *engines]:
+        for program in self._all_programs:
             program.signal(signal.SIGCONT)
         nodes = [node.program for node in self.nodes if node.program.runs]
         for program in nodes:
             program.process.send_signal(signal.SIGTERM)
-        for program in [*nodes, *self.programs, *engines]:
+        for program in [*nodes, *self.programs, *self._engines]:
             program.stop()
         self.network.close()
         shutil.rmtree(self.folder, ignore_errors=True)
