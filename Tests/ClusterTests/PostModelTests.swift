@@ -197,6 +197,7 @@ private struct PostModel {
         switch effect {
         case .accept:
             switch stored.entry.content {
+            case .letters([]): break
             case .letters(let bytes):
                 let number = bytes.enumerated().reduce(0) { $0 | Int($1.element) << ($1.offset * 8) }
                 lives[index].accepted[stored.sender, default: []].append(number)

@@ -57,7 +57,23 @@ struct PostTests {
         let same = Self.appended(outbox.connected(store: "a", at: Self.at(7000)))
         #expect(same == nil, "the same Redis has it")
         let again = try #require(Self.appended(outbox.connected(store: "b", at: Self.at(7000))))
-        #expect(again.entries.map(\.position.number) == [2, 3])
+        #expect(again.entries.map(\.position.number) == [2, 3, 4])
+        #expect(again.entries.last?.content == .letters([]))
+    }
+
+    @Test("a Redis that took over gets an empty entry for everybody, so that they notice if the last ones are lost")
+    func announced() throws {
+        var outbox = PostOutbox()
+        _ = outbox.connected(store: "a", at: Self.at(0))
+        let first = try #require(Self.appended(outbox.post(Self.letters(1), to: Self.receiver, at: Self.at(0))))
+        _ = outbox.answered(first.number, .stored, at: Self.at(0))
+        _ = outbox.tick(at: Self.at(60_000))
+        let later = try #require(Self.appended(outbox.connected(store: "b", at: Self.at(60_000))))
+        var inbox = PostInbox()
+        let position = try #require(later.entries.first?.position)
+        let sender = Self.third
+        let effects = inbox.receive(position, from: sender, standing: .living, at: Self.at(60_000))
+        #expect(effects == [.lost(sender), .askReset(sender, series: 1)])
     }
 
     @Test("what was under way when the connection was lost is appended again")

@@ -89,19 +89,17 @@ public struct PostOutbox: Sendable {
             beginSeries(to: receiver)
             effects.append(.lost(receiver))
         }
-        var position = last[receiver] ?? PostPosition(series: 1, number: 0)
-        position.number += 1
-        last[receiver] = position
-        items[end] = Item(entry: PostEntry(receiver: receiver, position: position, content: content))
-        end += 1
-        waitingSize += content.size
+        enqueue(content, to: receiver)
         return effects + advance(at: now)
     }
 
     /// A connection was made. `store` identifies what that Redis remembers, as in ``Epoch/store``.
     public mutating func connected(store: String, at now: Instant) -> [Effect] {
         (isConnected, open, retryAt) = (true, nil, nil)
-        if let former = self.store, former != store { postAgain() }
+        if let former = self.store, former != store {
+            postAgain()
+            announce()
+        }
         self.store = store
         return advance(at: now)
     }
@@ -201,6 +199,20 @@ public struct PostOutbox: Sendable {
         next = oldest
     }
 
+    /// Posts an empty entry to everybody, so that they notice a gap even if nothing more is posted to them.
+    private mutating func announce() {
+        for receiver in last.keys.sorted(by: { $0.rawValue < $1.rawValue }) { enqueue(.letters([]), to: receiver) }
+    }
+
+    private mutating func enqueue(_ content: PostContent, to receiver: NodeTag) {
+        var position = last[receiver] ?? PostPosition(series: 1, number: 0)
+        position.number += 1
+        last[receiver] = position
+        items[end] = Item(entry: PostEntry(receiver: receiver, position: position, content: content))
+        end += 1
+        waitingSize += content.size
+    }
+
     private mutating func drop(_ receiver: NodeTag) {
         for index in oldest..<end {
             guard let item = items[index], item.entry.receiver == receiver else { continue }
@@ -210,6 +222,6 @@ public struct PostOutbox: Sendable {
     }
 
     private mutating func beginSeries(to receiver: NodeTag) {
-        last[receiver] = PostPosition(series: (last[receiver]?.series ?? 0) + 1, number: 0)
+        last[receiver] = PostPosition(series: (last[receiver]?.series ?? 0) &+ 1, number: 0)
     }
 }

@@ -29,7 +29,7 @@ public struct PostEntry: Hashable, Sendable {
 
 /// What an entry says.
 public enum PostContent: Hashable, Sendable {
-    /// One or more letters, encoded.
+    /// Letters, encoded. Empty if the entry only shows its position.
     case letters([UInt8])
     /// Entries of this series were lost on their way to the life that sends this. The receiver of this begins a new series.
     case reset(series: UInt32)

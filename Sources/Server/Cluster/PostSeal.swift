@@ -23,6 +23,8 @@ struct PostSeal: Sendable {
     /// The entry was not posted by this life to that one with this project's secret, or it was changed.
     struct Forged: Error, Equatable, Sendable {}
 
+    /// The largest sealed entry in bytes.
+    static let maxSize = 256 << 10
     private static let version: UInt8 = 1
     private static let headerSize = 13
     private static let tagSize = 16
@@ -56,9 +58,10 @@ struct PostSeal: Sendable {
         return Array(header + box.ciphertext + box.tag)
     }
 
-    /// Opens an entry.
+    /// Opens an entry. One that is larger than ``maxSize`` is refused without a look at it.
     func open(_ sealed: [UInt8]) throws(Forged) -> (position: PostPosition, content: PostContent) {
-        guard sealed.count > Self.headerSize + Self.tagSize, sealed[0] == Self.version else { throw Forged() }
+        guard sealed.count <= Self.maxSize, sealed.count > Self.headerSize + Self.tagSize, sealed[0] == Self.version
+        else { throw Forged() }
         let header = Data(sealed.prefix(Self.headerSize))
         let ciphertext = Data(sealed.dropFirst(Self.headerSize).dropLast(Self.tagSize))
         let tag = Data(sealed.suffix(Self.tagSize))
