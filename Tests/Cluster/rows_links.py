@@ -39,7 +39,7 @@ def cut_from_postgres(cluster, report):
                 returning = pool.submit(crowd.come_back_after_end)
                 waits = until(lambda: not node.is_ready, 10)
                 report.figure(f"{side}: seconds until the node waits", round(time.monotonic() - start, 2))
-                opened = until(lambda: newcomer.try_to_join(ROOM), 20, 0.1) and newcomer.node != node.name
+                opened = until(lambda: newcomer.try_to_join(room), 20, 0.1) and newcomer.node != node.name
                 seconds = time.monotonic() - start
                 report.figure(f"{side}: seconds until another node has its room", round(seconds, 2))
                 report.check(waits and opened and seconds < BACK_SECONDS, f"another node has its room within {BACK_SECONDS} s")
