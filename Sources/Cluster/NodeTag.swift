@@ -40,3 +40,19 @@ public struct NodeTag: Hashable, Sendable, CustomStringConvertible {
     /// The name of the node in messages to clients, such as `n2`.
     public var nodeName: String { "n\(node)" }
 }
+
+extension NodeTag: Codable {
+    /// Reads the text of ``description``.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        guard let tag = NodeTag(try container.decode(String.self)) else {
+            throw DecodingError.dataCorruptedError(in: container, debugDescription: "This is no tag of a node.")
+        }
+        self = tag
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(description)
+    }
+}

@@ -52,21 +52,34 @@ struct Serve: AsyncParsableCommand {
             logger.warning("\(warning)")
         }
         let reloading = await reloading(overrides)
-        // A node that was declared dead begins again, as another life: what it had in memory is void.
-        while true {
-            let server = try ConfabServer(
-                configuration: configuration, project: project,
-                life: try await NodeLife.begin(configuration, logger: logger), logger: logger, prometheus: metrics,
+        @Sendable func makeServer(_ configuration: ConfabConfiguration, _ life: NodeLife?) throws -> ConfabServer {
+            try ConfabServer(
+                configuration: configuration, project: project, life: life, logger: logger, prometheus: metrics,
                 supervisor: Supervisor(environment: environment), log: log, reloading: reloading
             ) { ready in
                 Self.say(ready.line)
                 for note in ready.notes { Self.say(note) }
             }
-            do {
-                return try await server.run(signals: true)
-            } catch let error as NodeFenced {
-                logger.error("\(error)")
-            }
+        }
+        guard configuration.cluster.node != nil else {
+            return try await makeServer(configuration, nil).run(signals: true)
+        }
+        // Before the first life, so that a signal between two of them counts.
+        let stop = await StopSignal.onTermination()
+        let isStopped: @Sendable () async -> Void = { await stop.wait() }
+        try await NodeLives(stop: stop, logger: logger).run {
+            let configuration = reloading?.latest ?? configuration
+            let life = try await NodeLife.begin(configuration, logger: logger)
+            return try await Self.blocking { try makeServer(configuration, life) }
+        } serve: { server in
+            try await server.run(signals: false, until: isStopped)
+        }
+    }
+
+    /// Runs code that blocks, such as a migration, on a thread of its own: while it runs, the node's lease must be renewed.
+    private static func blocking<T: Sendable>(_ body: @escaping @Sendable () throws -> T) async throws -> T {
+        try await withCheckedThrowingContinuation { continuation in
+            Thread.detachNewThread { continuation.resume(with: Result { try body() }) }
         }
     }
 

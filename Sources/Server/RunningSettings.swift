@@ -2,6 +2,7 @@ import Logging
 import NIOCore
 import ServiceLifecycle
 import Signaling
+import Synchronization
 import UnixSignals
 import Wire
 
@@ -108,6 +109,9 @@ actor RunningSettings {
         let isRotated = found.apiSecret != file.apiSecret
         file = found
         await apply(project)
+        let gateway = gateway
+        // Ignore an error: submitting fails only if the event loop has stopped.
+        try? await gateway.eventLoop.submit { gateway.value.projectFileChanged(found) }.get()
         guard isRotated else { return }
         logger.notice(
             "The API secret has changed",
@@ -129,6 +133,8 @@ actor RunningSettings {
     }
 
     // MARK: The configuration
+
+    var configuration: ConfabConfiguration { live.current }
 
     /// Loads the configuration and applies the changes that need no restart. If it or the project file cannot be used,
     /// logs the reason and changes nothing.
@@ -189,15 +195,55 @@ struct ProjectWatch: Service {
     }
 }
 
-/// When to reload the configuration, and how to load it.
-public struct Reloading: Sendable {
-    let requests: AsyncStream<Void>
+/// When to reload the configuration, and how to load it. It outlives the server, because a node of a cluster can have several lives
+/// in one process.
+public final class Reloading: Sendable {
+    /// Who receives requests, and what they have led to.
+    private struct State {
+        /// The server that runs now; nil if none does.
+        var server: AsyncStream<Void>.Continuation?
+        /// Whether a reload was requested while no server was running.
+        var isPending = false
+        var latest: ConfabConfiguration?
+    }
+
+    private let state = Mutex(State())
     let load: @Sendable () throws -> ConfabConfiguration
 
     /// - Parameter requests: yields an element for each requested reload.
     public init(requests: AsyncStream<Void>, load: @escaping @Sendable () throws -> ConfabConfiguration) {
-        (self.requests, self.load) = (requests, load)
+        self.load = load
+        Task { [weak self] in
+            for await _ in requests { self?.request() }
+        }
     }
+
+    private func request() {
+        state.withLock { state in
+            // A stream whose reader has ended does not take it.
+            if case .terminated? = state.server?.yield() { state.server = nil }
+            state.isPending = state.server == nil
+        }
+    }
+
+    /// Returns the requests for a server that has just started, including one from before. Earlier servers receive none any more.
+    func requests() -> AsyncStream<Void> {
+        let (requests, server) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        state.withLock { state in
+            state.server?.finish()
+            if state.isPending { server.yield() }
+            (state.server, state.isPending) = (server, false)
+        }
+        return requests
+    }
+
+    /// Whether a reload was requested while no server was running.
+    var isPending: Bool { state.withLock(\.isPending) }
+
+    /// The configuration after the last reload, for the next life; nil if there was none.
+    public var latest: ConfabConfiguration? { state.withLock(\.latest) }
+
+    func keep(_ configuration: ConfabConfiguration) { state.withLock { $0.latest = configuration } }
 
     /// Returns a `Reloading` that requests a reload whenever the process receives SIGHUP after this function has
     /// returned.
@@ -219,7 +265,10 @@ struct ReloadWatch: Service {
 
     func run() async throws {
         await cancelWhenGracefulShutdown {
-            for await _ in reloading.requests { await settings.reload(reloading.load) }
+            for await _ in reloading.requests() {
+                await settings.reload(reloading.load)
+                reloading.keep(await settings.configuration)
+            }
         }
         // Wait for the shutdown even if no more requests can follow: the service group stops all services when one of
         // them ends.

@@ -96,9 +96,26 @@ public struct ConfabServer: Sendable {
         // tens of thousands of messages per second. Media has its own thread.
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         defer { if lock != nil { ServerAddressFile.remove(from: configuration.dataDirectory) } }
-        let media = configuration.rules.routesMedia ? try startMedia() : nil
+        let opened = OpenedParts()
+        opened.add { try? await group.shutdownGracefully() }
+        opened.add { [storage] in try? await storage.close() }
+        if let life {
+            opened.add {
+                life.renewal.stop()
+                await life.ledger.close()
+            }
+        }
+        let media: RunningMedia?
+        let (gateway, services, fence): (NIOLoopBound<Gateway>, [any Service], FenceSignal)
+        do {
+            media = configuration.rules.routesMedia ? try startMedia() : nil
+            if let media { opened.add { media.plane.stop() } }
+            (gateway, services, fence) = try await assemble(on: group, media, opened)
+        } catch {
+            await opened.closeAll()
+            throw error
+        }
         defer { media?.plane.stop() }
-        let (gateway, services, fence) = try await assemble(on: group, media)
         let lifecycle = ServiceGroup(
             configuration: .init(
                 services: services.map { .init(service: $0) },
@@ -131,7 +148,7 @@ public struct ConfabServer: Sendable {
         }
         try await storage.close()
         try await group.shutdownGracefully()
-        if fence.isFenced { throw NodeFenced() }
+        if fence.isFenced { throw NodeFenced(hasActed: fence.hasActed) }
         // Throw the error, because a supervisor restarts the server only after an error.
         if let error = storageFault.withLock({ $0 }) { throw error }
         logger.info("Stopped")
@@ -142,7 +159,7 @@ public struct ConfabServer: Sendable {
     /// Creates the gateway, restores the state from before a restart, and returns the gateway with all services, in the
     /// order in which they start.
     private func assemble(
-        on group: MultiThreadedEventLoopGroup, _ media: RunningMedia?
+        on group: MultiThreadedEventLoopGroup, _ media: RunningMedia?, _ opened: OpenedParts
     ) async throws -> (NIOLoopBound<Gateway>, [any Service], FenceSignal) {
         let clock = ServerClock()
         let endpoints = StoredPushDirectory(storage: storage, logger: logger)
@@ -162,7 +179,9 @@ public struct ConfabServer: Sendable {
         // Measure the disk before the first client can send a file.
         await gateway.measureDisk()
         let fence = FenceSignal()
-        let cluster = try await clusterService(gateway, clock, fence)
+        let turn = life.map { _ in WebhookTurn() }
+        let cluster = try await clusterService(gateway, media?.plane, clock, fence, turn)
+        if let cluster { opened.add { await cluster.close() } }
         // A node reads what storage keeps for a state machine when it has claimed the machine's place.
         if cluster == nil {
             try await endReportedSessions(at: clock.wallNow)
@@ -184,7 +203,9 @@ public struct ConfabServer: Sendable {
             Retention(storage: storage, clock: clock, live: live, logger: logger),
             DiskSpaceMonitor(gateway: gateway, mark: lowSpace, logger: logger),
             MallocTrimmer(gateway: gateway), pushes,
-            WebhookSender(configuration.webhooks, outbox: storage, targets: webhookTargets, logger: logger) {
+            WebhookSender(
+                configuration.webhooks, outbox: storage, targets: webhookTargets, turn: turn, logger: logger
+            ) {
                 clock.moment
             },
         ]
@@ -206,12 +227,14 @@ public struct ConfabServer: Sendable {
     }
 
     private func clusterService(
-        _ gateway: NIOLoopBound<Gateway>, _ clock: ServerClock, _ fence: FenceSignal
+        _ gateway: NIOLoopBound<Gateway>, _ media: MediaPlane?, _ clock: ServerClock, _ fence: FenceSignal,
+        _ turn: WebhookTurn?
     ) async throws -> ClusterService? {
         guard let life else { return nil }
         return try await ClusterService.make(
-            life, configuration, gateway: gateway, storage: storage, logger: logger, clock: clock
-        ) { fence.signal() }
+            life, configuration, project, gateway: gateway, storage: storage, media: media, logger: logger,
+            clock: clock,
+            fence: fence, turn: turn)
     }
 
     /// Returns the services that change settings and keys while the server runs.

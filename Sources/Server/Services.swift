@@ -4,7 +4,8 @@ import ServiceLifecycle
 import Signaling
 import Wire
 
-/// Drains the gateway on shutdown: `/health` returns 503 and every client receives close code 1001. The port closes
+/// Drains the gateway on shutdown: `/health` returns 503 and every client receives close code 1001, or 1012 if
+/// this node of a cluster was declared dead. The port closes
 /// after all clients have disconnected, or after `shutdown.closeTimeout`.
 ///
 /// A client that does not answer the close frame delays the shutdown by at most `shutdown.closeTimeout`: the port must
@@ -24,7 +25,8 @@ struct Drain: Service {
         let (gateway, shutdown) = (gateway, live.current.shutdown)
         let count = try await gateway.eventLoop.submit {
             let count = gateway.value.runner.socketCount
-            gateway.value.drain()
+            // The clients of a life that is over come back at once, to another node or to this one's next life.
+            gateway.value.drain(fence.isFenced ? .serviceRestart : .goingAway)
             return count
         }.get()
         logger.info("Stopping", metadata: ["sockets": "\(count)"])

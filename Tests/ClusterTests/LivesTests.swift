@@ -48,6 +48,20 @@ struct LivesTests {
 
     private let all = [alive(me), alive(other), alive(dead)]
 
+    @Test("a life is the oldest when each older one is void, and not before it has looked")
+    func oldest() {
+        var watcher = Watcher()
+        #expect(!watcher.lives.isOldest)
+        for (rows, isOldest) in [
+            (all, false), ([Self.alive(Self.me), Self.fenced(Self.dead, voidIn: 5)], false),
+            ([Self.alive(Self.me), Self.fenced(Self.dead), Self.alive(Self.other)], true),
+            ([Self.alive(Self.me), Self.alive(Self.other)], true),
+        ] {
+            _ = watcher.look(rows)
+            #expect(watcher.lives.isOldest == isOldest, "\(rows)")
+        }
+    }
+
     @Test("it looks each second, and as soon as a lease expires or places become void")
     func looks() {
         var watcher = Watcher()

@@ -88,6 +88,25 @@ struct PlaceRegistryTests {
         #expect(node.look(Self.first, ended) == [.send(.claim(kitchen, claim(1), epoch: 1, void: []), number: 2)])
     }
 
+    @Test("claims are admitted exactly while they would be sent")
+    func admitsClaims() {
+        var node = Node()
+        func admits() -> Bool { node.registry.admitsClaims(lives: node.lives, acting: node.acting, at: node.now) }
+        let (mine, other) = (Self.alive(Self.me, 1), Self.alive(Self.other, 9))
+        _ = node.handle(.connected(store: "a"))
+        #expect(!admits(), "nothing is known of the ledger")
+        node.open([mine, other])
+        _ = node.look(Self.first, [mine, other])
+        #expect(!admits(), "a life has not registered")
+        _ = node.look(Self.first, [mine, Self.fenced(Self.other, voidIn: 0, 9)])
+        #expect(admits())
+        node.acting = false
+        #expect(!admits())
+        node.acting = true
+        _ = node.handle(.disconnected)
+        #expect(!admits(), "Redis is away")
+    }
+
     @Test("a frozen node claims nothing")
     func frozen() {
         var node = Node()

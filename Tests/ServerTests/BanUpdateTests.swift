@@ -22,7 +22,7 @@ import Wire
         func drop() {}
         func tick() {}
         func expel(_ error: WireError, _ code: CloseCode) { expulsions += 1 }
-        func goAway() {}
+        func goAway(_: CloseCode) {}
     }
 
     private static func ban(_ text: String) -> Ban {

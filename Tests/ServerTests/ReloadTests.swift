@@ -174,6 +174,34 @@ import Wire
         }
     }
 
+    @Test(
+        "a node's next life is reloaded too, also if that was requested between two lives, and keeps what was reloaded")
+    func lives() async throws {
+        let (lines, file, started) = (LogLines(), File(), Started())
+        let reloading = file.reloading { started.configuration }
+        for life in 1...3 {
+            try await TestServer.run(
+                logger: lines.logger, log: lines.settings, reloading: reloading,
+                { configuration in
+                    let directory = configuration.dataDirectory
+                    configuration = reloading.latest ?? configuration
+                    configuration.dataDirectory = directory
+                    if life == 1 { started.keep(configuration) }
+                    #expect(configuration.rules.verbs.burst == (life == 1 ? Rules().verbs.burst : Double(48 + life)))
+                }
+            ) { _ in
+                // The third life finds a request that was made before it began.
+                if life < 3 { file.write("limits:\n  requestBurst: \(49 + life)\n") }
+                try await reloaded(lines, times: life)
+            }
+            if life == 2 {
+                file.write("limits:\n  requestBurst: 7\n")
+                try await eventually { reloading.isPending ? nil : "the request was not noticed" }
+            }
+        }
+        #expect(reloading.latest?.rules.verbs.burst == 7)
+    }
+
     @Test("an invalid file, or a file with a project that cannot be used, changes nothing and is logged")
     func invalid() async throws {
         let lines = LogLines()

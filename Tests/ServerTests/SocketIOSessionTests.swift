@@ -1,3 +1,4 @@
+import Cluster
 import NIOCore
 import NIOPosix
 import Signaling
@@ -45,11 +46,25 @@ import Wire
             try channel.pipeline.syncOperations.addHandlers(counter, webSocket)
             let opening = counter.count
             session.posted(Array(payload.utf8))
-            defer { session.goAway() }
+            defer { session.goAway(.goingAway) }
             return [opening, counter.count - opening]
         }.get()
         #expect(flushes == [1, 1])
         for channel in [channel, server] { channel.close(promise: nil) }
+    }
+
+    @Test("on a node of a cluster, ids begin with its name, so that a load balancer knows where they belong")
+    func nodes() async throws {
+        let (loop, project) = (MultiThreadedEventLoopGroup.singleton.next(), try project())
+        for (tag, prefix) in [(NodeTag(node: 12, life: 7), "n12-"), (nil, "")] {
+            let (old, new) = try await loop.submit {
+                let directory = SocketIODirectory(gateway: try Gateway.forTests(project, on: loop, as: tag))
+                let handshake = try directory.handshake(from: Self.home)
+                let session = directory.open(.four, .polling, canRecover: true, from: Self.home)
+                return (String(handshake.prefix { $0 != ":" }), session.id)
+            }.get()
+            for id in [old, new] { #expect(id.hasPrefix(prefix) && id.count == 20 + prefix.count, "\(id)") }
+        }
     }
 
     @Test("a client that continues from another address is counted and banned there")

@@ -30,6 +30,22 @@ import Wire
         }
     }
 
+    @Test("the moderation of one session is found by its id, with tokens that have expired")
+    func oneSession() async throws {
+        try await withStorage { storage in
+            let other = try #require(SessionID("1_other"))
+            try await storage.commit([
+                .revoked(revocation(1, until: now - .seconds(10))), .muted(other, true, by: .server, at: now),
+            ])
+            let all = try await storage.moderation(at: .distantPast)
+            #expect(all.count == 2)
+            for moderation in all {
+                #expect(try await storage.moderation(of: moderation.session) == moderation)
+            }
+            #expect(try await storage.moderation(of: try #require(SessionID("1_nothing"))) == nil)
+        }
+    }
+
     @Test("revoked tokens are deleted by time only, whatever the clock of a new removal shows")
     func expiredTokens() async throws {
         try await withStorage { storage in

@@ -41,6 +41,18 @@ struct StorageRoomTests: StorageFixtures {
         }
     }
 
+    @Test func `a room is found by its name in any spelling, the newest first`() async throws {
+        try await withStorage { storage in
+            let old = try room(1) { $0.name = RoomName("Kitchen")! }
+            let new = try room(2) { $0.name = RoomName("KITCHEN")! }
+            try await storage.commit([.roomStored(new), .roomStored(old), .roomStored(try room(3))])
+            #expect(try await storage.room(named: try #require(RoomName("kitchen"))) == new)
+            #expect(try await storage.room(named: try #require(RoomName("cellar"))) == nil)
+            try await storage.commit([.roomForgotten(new.id)])
+            #expect(try await storage.room(named: try #require(RoomName("kitchen"))) == old)
+        }
+    }
+
     @Test func `a person's rooms are exported, and stay without a creator when the person is deleted`() async throws {
         try await withStorage { storage in
             let own = try room(1) { $0.creator = alice }

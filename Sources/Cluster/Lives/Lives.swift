@@ -107,6 +107,13 @@ public struct Lives: Sendable {
         return isSteady(at: now) ? judge(view, acting: acting) : []
     }
 
+    /// Whether every older life has ended, so that this one does what only one node may do. It stays so until this life is over, because
+    /// later lives have larger numbers. False before the first look.
+    public var isOldest: Bool {
+        guard let view = last?.view else { return false }
+        return view.lives.allSatisfy { $0.tag.life >= tag.life || $0.isVoid }
+    }
+
     /// Returns what is known of a life.
     ///
     /// - Parameter heard: when this node last heard that the life existed, for example from its entry in Redis.

@@ -1,7 +1,7 @@
 /// What a node tells the others about itself. It is sealed and stored in Redis, and renewed with the lease.
-public struct NodeRecord: Hashable, Sendable {
+public struct NodeRecord: Hashable, Codable, Sendable {
     /// Whether the node takes state machines and sockets.
-    public enum State: String, CaseIterable, Sendable {
+    public enum State: String, CaseIterable, Codable, Sendable {
         /// It does.
         case serving
         /// It is about to stop, or an operator has asked it to. It keeps what it has, until the people have gone elsewhere.
@@ -9,7 +9,7 @@ public struct NodeRecord: Hashable, Sendable {
     }
 
     /// The versions of letters that a node understands and sends.
-    public struct Letters: Hashable, Sendable {
+    public struct Letters: Hashable, Codable, Sendable {
         /// The newest version that the node can send.
         public var speaks: Int
         /// The versions that the node understands: those of its release and of the one before.
@@ -27,7 +27,7 @@ public struct NodeRecord: Hashable, Sendable {
     }
 
     /// How much of its capacity a node uses.
-    public struct Load: Hashable, Sendable {
+    public struct Load: Hashable, Codable, Sendable {
         /// The share of time in which the event loop of the rules is busy, from 0 to 1.
         public var rules: Double
         /// The same of the busiest media loop.
@@ -51,7 +51,7 @@ public struct NodeRecord: Hashable, Sendable {
     }
 
     /// How many there are on the node. The sums over all nodes are shown to people.
-    public struct Counts: Hashable, Sendable {
+    public struct Counts: Hashable, Codable, Sendable {
         /// Clients that are connected.
         public var clients: Int
         /// People who wait for a stranger.

@@ -295,6 +295,14 @@ public struct PlaceRegistry: Sendable {
         return effects
     }
 
+    /// Whether a place can be claimed now. Until then, questions wait.
+    ///
+    /// - Parameter acting: whether the lease of this life is valid.
+    public func admitsClaims(lives: Lives, acting: Bool, at now: Instant) -> Bool {
+        guard acting, let view = lives.view?.view, let epoch = view.epoch, epoch.store == store else { return false }
+        return isOpen(epoch, view: view, lives: lives, at: now)
+    }
+
     /// Whether places can be claimed under this epoch.
     private func isOpen(_ epoch: Epoch, view: LedgerView, lives: Lives, at now: Instant) -> Bool {
         guard case .noted(epoch, _) = registration, view.epochAge >= Terms.settling,

@@ -12,6 +12,11 @@ protocol PlaceTable: AnyObject {
     func send(_ command: PlaceCommand, completion: @escaping (PlaceReply?) -> Void)
     /// Makes Redis refuse claims and registrations of a fenced life.
     func announceDeath(of life: NodeTag)
+    /// Stores this node's sealed record. It is kept for some seconds.
+    func publish(_ sealed: [UInt8])
+    /// Reads the sealed records of these lives, as far as they exist. `completion` is called once, on the event loop, with nil if
+    /// Redis did not answer.
+    func records(of tags: [NodeTag], completion: @escaping ([NodeTag: [UInt8]]?) -> Void)
 }
 
 /// This server as a node of a cluster: carries out what its lease, the lives of all nodes and the places require.
@@ -26,6 +31,16 @@ final class ClusterNode: MachinePlaces {
         var state: @Sendable (PlacedMachine) async throws -> StoredState
         /// Takes over the calls of a life that is over, and returns the inputs that restore them.
         var calls: @Sendable (_ life: UInt32) async throws -> [Input]
+        /// Reports to webhooks that the connections of a life that is over have ended.
+        var endSessions: @Sendable (_ life: NodeTag) async throws -> Void
+    }
+
+    /// A question about a place that is not answered yet.
+    private struct Asked {
+        var machine: PlacedMachine
+        var since: Cluster.Instant
+        /// Whether another node may create the machine, if it is nowhere: this node is busy.
+        var mayChoose = false
     }
 
     /// How long a question about a place may wait before its clients are told that the cluster is not available.
@@ -33,18 +48,26 @@ final class ClusterNode: MachinePlaces {
 
     let tag: NodeTag
     private let ledger: any Ledger
-    private let table: any PlaceTable
+    let table: any PlaceTable
     private let reading: Reading
     private let eventLoop: any EventLoop
-    private let logger: Logger
+    let logger: Logger
     private let clock: () -> Cluster.Instant
     private let former: NodeTag?
     private weak var runner: HubRunner?
     private var lease: Lease
-    private var lives: Lives
+    private(set) var lives: Lives
     private var registry: PlaceRegistry
     /// The questions that are not answered yet, and since when they wait.
-    private var asked: [PlaceKey: (machine: PlacedMachine, since: Cluster.Instant)] = [:]
+    private var asked: [PlaceKey: Asked] = [:]
+    /// Calls that were read from storage, and whose people's places cannot be claimed yet.
+    private var restored: [Input] = []
+    /// What this node publishes, and what the others have published. Nil if this node publishes nothing.
+    var records: NodeRecords?
+    /// Describes this node now.
+    var describe: (() -> NodeRecord)?
+    /// What this node published last.
+    var own: NodeRecord?
     private var timer: Scheduled<Void>?
     private var hasStopped = false
     /// Whether the last question to PostgreSQL was answered.
@@ -52,6 +75,11 @@ final class ClusterNode: MachinePlaces {
     /// Whether this node is being taken out of service.
     var isDraining: () -> Bool = { false }
     private var wasDraining = false
+    /// When this node delivers webhooks.
+    var turn: WebhookTurn?
+    /// Called when this node may act for the first time.
+    var onFirstAct: () -> Void = {}
+    private var hasActed = false
     /// Called once, when this life is over. The server drops everything, and begins another life.
     var onFenced: (NodeTag?) -> Void = { _ in }
 
@@ -82,7 +110,7 @@ final class ClusterNode: MachinePlaces {
         }
         // Calls of a server that was alone have no life.
         restoreCalls(of: 0)
-        if let former { restoreCalls(of: former.life) }
+        if let former { takeOver(former) }
         advance()
     }
 
@@ -132,9 +160,13 @@ final class ClusterNode: MachinePlaces {
     private func carryOut(_ effect: Lease.Effect) {
         switch effect {
         case .renew(let number): renew(number)
-        case .froze: logger.warning("This node waits: PostgreSQL does not renew its lease. Media continues.")
+        case .froze:
+            logger.warning("This node waits: PostgreSQL does not renew its lease. Media continues.")
+            _ = runner?.freezesUnlessAllowed()
         case .thawed:
             logger.info("This node acts: its lease is valid.")
+            if !hasActed { onFirstAct() }
+            hasActed = true
             runner?.thaw()
         case .fenced(let heir):
             logger.error(
@@ -145,12 +177,20 @@ final class ClusterNode: MachinePlaces {
     }
 
     private func renew(_ number: UInt64) {
+        publish()
         ask { [ledger, tag] in
             try await ledger.renew(tag)
         } then: { node, renewal in
             guard let renewal else { return node.lease.failed(number) }
             for effect in node.lease.answered(number, renewal, at: node.clock()) { node.carryOut(effect) }
+            node.noteTurn()
         }
+    }
+
+    /// Says for how long this node may do what only one of all nodes may do.
+    private func noteTurn() {
+        guard lives.isOldest, case .acting(let until) = lease.state else { return turn?.last(.zero) ?? () }
+        turn?.last(until - clock())
     }
 
     // MARK: The lives
@@ -173,7 +213,29 @@ final class ClusterNode: MachinePlaces {
             logger.notice("The life of node \(life.node) is over.")
             table.announceDeath(of: life)
             runner?.submit(.nodeLost(life, heir: heir ?? tag))
-            if heir == tag { restoreCalls(of: life.life) }
+            if heir == tag { takeOver(life) }
+        }
+    }
+
+    /// Does what a life that is over has left to do.
+    private func takeOver(_ life: NodeTag) {
+        restoreCalls(of: life.life)
+        endSessions(of: life)
+    }
+
+    private func endSessions(of life: NodeTag) {
+        ask { [reading] in
+            try await reading.endSessions(life)
+        } then: { node, done in
+            if done == nil { node.later { $0.endSessions(of: life) } }
+        }
+    }
+
+    /// Tries again in a second.
+    private func later(_ body: @escaping @Sendable (ClusterNode) -> Void) {
+        let node = NIOLoopBound(self, eventLoop: eventLoop)
+        eventLoop.scheduleTask(in: .seconds(1)) {
+            if !node.value.hasStopped { body(node.value) }
         }
     }
 
@@ -185,14 +247,22 @@ final class ClusterNode: MachinePlaces {
             guard let inputs else {
                 node.logger.warning(
                     "The calls of an earlier life could not be read. Trying again.", metadata: ["life": "\(life)"])
-                let bound = NIOLoopBound(node, eventLoop: node.eventLoop)
-                node.eventLoop.scheduleTask(in: .seconds(1)) {
-                    if !bound.value.hasStopped { bound.value.restoreCalls(of: life) }
-                }
-                return
+                return node.later { $0.restoreCalls(of: life) }
             }
-            for input in inputs { node.runner?.submit(input) }
+            node.restored += inputs
+            node.continueCalls()
         }
+    }
+
+    /// Continues the calls that wait. A person's place must be claimed soon after that, or the call would be dropped.
+    private func continueCalls() {
+        let now = clock()
+        guard !restored.isEmpty, registry.admitsClaims(lives: lives, acting: lease.acts(at: now), at: now) else {
+            return
+        }
+        let inputs = restored
+        restored = []
+        for input in inputs { submit(input) }
     }
 
     private func look(_ number: UInt64) {
@@ -205,14 +275,17 @@ final class ClusterNode: MachinePlaces {
                 node.carryOut(effect)
             }
             node.handle(.looked)
+            node.readRecords()
         }
     }
 
     // MARK: Places
 
     func reach(_ key: PlaceKey, _ machine: PlacedMachine, claims: Bool) {
-        asked[key] = (machine, clock())
-        handle(claims ? .claim(key) : .find(key))
+        let mayChoose = claims && registry.held[key] == nil && choice(for: machine) != nil
+        asked[key] = Asked(machine: machine, since: clock(), mayChoose: mayChoose)
+        // A place that exists somewhere is not chosen again.
+        handle(claims && !mayChoose ? .claim(key) : .find(key))
     }
 
     func release(_ key: PlaceKey) {
@@ -223,6 +296,7 @@ final class ClusterNode: MachinePlaces {
     private func handle(_ input: PlaceRegistry.Input) {
         let now = clock()
         for effect in registry.handle(input, lives: lives, acting: lease.acts(at: now), at: now) { carryOut(effect) }
+        continueCalls()
     }
 
     private func carryOut(_ effect: PlaceRegistry.Effect) {
@@ -248,23 +322,33 @@ final class ClusterNode: MachinePlaces {
     }
 
     private func answered(_ key: PlaceKey, _ answer: PlaceRegistry.Answer) {
-        guard let (machine, _) = asked.removeValue(forKey: key) else { return }
+        guard let question = asked.removeValue(forKey: key) else { return }
+        let machine = question.machine
         switch answer {
-        case .claimed:
-            ask { [reading] in
-                try await reading.state(machine)
-            } then: { node, stored in
-                // While storage was read, another node may have got the place of a Redis that had forgotten this one.
-                guard let stored, node.registry.held[key] != nil else {
-                    node.handle(.release(key))
-                    node.submit(.placesUnavailable(key))
-                    return
-                }
-                node.submit(.claimed(key, stored))
-            }
+        case .claimed: read(key, machine)
         case .at(let holder): submit(.placed(key, at: holder))
-        case .nowhere: submit(.unplaced(key))
+        case .nowhere:
+            guard question.mayChoose else { return submit(.unplaced(key)) }
+            if let other = choice(for: machine) { return submit(.placed(key, at: other)) }
+            asked[key] = Asked(machine: machine, since: question.since)
+            handle(.claim(key))
         case .refused: submit(.placesUnavailable(key))
+        }
+    }
+
+    /// Reads what storage has for a machine whose place is this node's.
+    private func read(_ key: PlaceKey, _ machine: PlacedMachine) {
+        let start = runner?.lookupStart ?? LookupStart()
+        ask { [reading] in
+            try await reading.state(machine)
+        } then: { node, stored in
+            // While storage was read, another node may have got the place of a Redis that had forgotten this one.
+            guard let stored, node.registry.held[key] != nil else {
+                node.handle(.release(key))
+                node.submit(.placesUnavailable(key))
+                return
+            }
+            node.execute { $0.runner?.submit(claimOf: key, machine, stored, lookupStart: start) }
         }
     }
 
@@ -278,9 +362,10 @@ final class ClusterNode: MachinePlaces {
     }
 
     /// Submits an input later in this turn of the event loop, because the runner may be calling.
-    private func submit(_ input: Input) {
-        let node = NIOLoopBound(self, eventLoop: eventLoop)
-        eventLoop.execute { node.value.runner?.submit(input) }
+    private func submit(_ input: Input) { execute { $0.runner?.submit(input) } }
+
+    private func execute(_ body: @escaping @Sendable (ClusterNode) -> Void) {
+        NIOLoopBound(self, eventLoop: eventLoop).execute(body)
     }
 
     // MARK: Waiting for answers

@@ -1,4 +1,5 @@
 import Cluster
+import Datagrams
 import Logging
 import NIOCore
 import Redis
@@ -16,12 +17,21 @@ struct ClusterService: Service {
     ///
     /// - Throws: an error of Redis if the configuration is invalid, or if that Redis may delete what the cluster relies on.
     static func make(
-        _ life: NodeLife, _ configuration: ConfabConfiguration, gateway: NIOLoopBound<Gateway>, storage: any Storage,
-        logger: Logger, clock: ServerClock, onFenced: @escaping @Sendable () -> Void
+        _ life: NodeLife, _ configuration: ConfabConfiguration, _ project: ProjectFile, gateway: NIOLoopBound<Gateway>,
+        storage: any Storage,
+        media: MediaPlane?, logger: Logger, clock: ServerClock, fence: FenceSignal,
+        turn: WebhookTurn?
     ) async throws -> ClusterService {
         let settings = RedisConfiguration(try configuration.cluster.redisLocation())
         for warning in settings.warnings { logger.warning("\(warning)") }
         let redis = try NIORedisClient(settings, on: gateway.eventLoop)
+        let seal = NodeRecordSeal(project, at: clock.wallNow)
+        do {
+            try await compareSecret(seal, of: life, RedisPlaces(redis, of: life.tag), logger)
+        } catch {
+            await redis.close()
+            throw error
+        }
         let node = try await gateway.eventLoop.submit {
             let start = ContinuousClock.now
             let node = ClusterNode(
@@ -40,21 +50,81 @@ struct ClusterService: Service {
                         return inputs.filter {
                             if case .restored(let call, _, _) = $0 { taken.contains(call.id) } else { false }
                         }
+                    },
+                    endSessions: { life in
+                        let count = try await storage.endReportedSessions(of: life, at: clock.wallNow)
+                        if count > 0 {
+                            logger.info(
+                                "Ends of sessions reported to webhooks",
+                                metadata: ["events": "\(count)", "life": "\(life)"])
+                        }
                     }),
                 eventLoop: gateway.eventLoop, logger: logger,
                 clock: { Cluster.Instant(ContinuousClock.now - start) })
-            node.onFenced = { _ in onFenced() }
+            node.onFenced = { _ in fence.signal() }
+            node.turn = turn
+            node.onFirstAct = { fence.noteAct() }
+            node.records = NodeRecords(seal)
+            node.describe = describing(life.tag, configuration, gateway.value, media)
+            gateway.value.projectFileChanged = { [weak node] file in
+                node?.records?.use(NodeRecordSeal(file, at: clock.wallNow))
+            }
             node.isDraining = { [unowned gateway = gateway.value] in !gateway.nodeDrain.isServing }
             gateway.value.clusterHolds = { [weak node] in node?.holds ?? [] }
             // Nothing may happen before the lease is valid.
             node.start()
+            life.renewal.stop()
             return NIOLoopBound(node, eventLoop: gateway.eventLoop)
         }.get()
         return ClusterService(node: node, redis: redis, ledger: life.ledger)
     }
 
+    /// Refuses to start with a secret that no other node has: tokens of one node would not be valid on another.
+    ///
+    /// - Throws: ``NodeSecretDiffers``, or `LedgerError` if PostgreSQL cannot be asked.
+    private static func compareSecret(
+        _ seal: NodeRecordSeal, of life: NodeLife, _ places: RedisPlaces, _ logger: Logger
+    ) async throws {
+        let others = try await life.ledger.look().lives.filter { $0.isUnfenced && $0.tag != life.tag }.map(\.tag)
+        let found: [NodeTag: [UInt8]]
+        do throws(RedisError) {
+            found = try await places.records(of: others)
+        } catch {
+            // Later, each record that cannot be opened is a warning.
+            return logger.warning("This node's secret was not compared with that of other nodes: \(error)")
+        }
+        if case .different(let tags) = NodeRecords.compare(seal, with: found) { throw NodeSecretDiffers(nodes: tags) }
+    }
+
+    /// Returns a function that describes this node for the others.
+    private static func describing(
+        _ tag: NodeTag, _ configuration: ConfabConfiguration, _ gateway: Gateway, _ media: MediaPlane?
+    ) -> () -> NodeRecord {
+        var meter = LoadMeter()
+        return { [unowned gateway] in
+            meter.measure(
+                LoadMeter.read(packets: media?.counters.sockets.sent ?? 0), mediaLoops: media?.udpPorts.count ?? 1,
+                sockets: gateway.runner.socketCount)
+            var record = NodeRecord(
+                tag: tag, url: configuration.publicURL ?? "",
+                socketAddress: "\(configuration.host):\(configuration.port)",
+                region: "", version: ConfabServer.version, letters: .init(speaks: 1, reads: 1...1))
+            record.load = meter.load
+            record.counts = .init(
+                clients: gateway.runner.hub.clientCount, waiting: gateway.runner.hub.waitingCount,
+                sessions: gateway.runner.hub.sessionCount)
+            record.state = gateway.nodeDrain.isServing && !gateway.isDraining ? .serving : .draining
+            return record
+        }
+    }
+
     func run() async throws {
         try? await gracefulShutdown()
+        await close()
+    }
+
+    /// Stops the node and closes its connections. Can be called again.
+    func close() async {
         try? await node.eventLoop.submit { node.value.stop() }.get()
         await redis.close()
         await ledger.close()
@@ -78,9 +148,9 @@ extension Storage {
         case .person(let id): .person(try await person(id, at: now))
         case .room(let name):
             // The newest room of a name keeps it, as after the start of a server that is alone.
-            try await rooms().rooms.last { $0.name.folded == name.folded }.map(StoredState.room) ?? .nothing
+            try await room(named: name).map(StoredState.room) ?? .nothing
         case .session(let id):
-            try await moderation(at: .distantPast).first { $0.session == id }.map(StoredState.session) ?? .nothing
+            try await moderation(of: id).map(StoredState.session) ?? .nothing
         case .hall, .directory, .deviceCodes: .nothing
         }
     }

@@ -77,14 +77,41 @@ final class ConnectedPlaces: PlaceTable {
         }
     }
 
+    func publish(_ sealed: [UInt8]) {
+        // The next renewal publishes again.
+        run("publish this node's record") { places throws(RedisError) in try await places.publish(sealed) }
+    }
+
+    func records(of tags: [NodeTag], completion: @escaping ([NodeTag: [UInt8]]?) -> Void) {
+        guard connection != nil else { return completion(nil) }
+        let (places, logger) = (places, logger)
+        let completion = NIOLoopBound(completion, eventLoop: eventLoop)
+        Task {
+            let found: [NodeTag: [UInt8]]?
+            do throws(RedisError) {
+                found = try await places.records(of: tags)
+            } catch {
+                logger.debug("The records of other nodes were not read from Redis: \(error)")
+                found = nil
+            }
+            completion.execute { $0(found) }
+        }
+    }
+
     func announceDeath(of life: NodeTag) {
+        // Without this, the life cannot store anything any more either.
+        run("write the end of a life") { places throws(RedisError) in try await places.announceDeath(of: life) }
+    }
+
+    /// Carries out what need not succeed.
+    private func run(_ what: String, _ body: @escaping @Sendable (RedisPlaces) async throws(RedisError) -> Void) {
+        guard connection != nil else { return }
         let (places, logger) = (places, logger)
         Task {
             do throws(RedisError) {
-                try await places.announceDeath(of: life)
+                try await body(places)
             } catch {
-                // The life cannot store anything any more, with or without this.
-                logger.debug("The end of a life was not written to Redis: \(error)")
+                logger.debug("Redis did not \(what): \(error)")
             }
         }
     }

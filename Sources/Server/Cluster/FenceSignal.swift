@@ -2,15 +2,21 @@ import Synchronization
 
 /// Remembers that this node was declared dead, and calls a function then, even if it is set later.
 final class FenceSignal: Sendable {
-    /// Whether the node was fenced, and the function to call then.
+    /// What is known of the life, and what to do at its end.
     private struct State {
         var isFenced = false
+        /// Whether the life has acted before its end.
+        var hasActed = false
+        /// Called when the node was fenced.
         var action: (@Sendable () -> Void)?
     }
 
     private let state = Mutex(State())
 
     var isFenced: Bool { state.withLock(\.isFenced) }
+    var hasActed: Bool { state.withLock(\.hasActed) }
+
+    func noteAct() { state.withLock { $0.hasActed = true } }
 
     func signal() {
         state.withLock { state -> (@Sendable () -> Void)? in

@@ -12,6 +12,8 @@ public struct NodeLife: Sendable {
     let former: NodeTag?
     let ledger: PostgresLedger
     let lock: DirectoryLock
+    /// Renews the lease until the node does.
+    let renewal: StartupRenewal
 
     /// How long to wait for an earlier life with the same node number, which this server cannot prove to have ended.
     private static let longestWait = Duration.seconds(15)
@@ -31,9 +33,10 @@ public struct NodeLife: Sendable {
         let ledger = try await connect(to: url, until: end, logger)
         do {
             let tag = try await begin(node, former: former, in: ledger, until: end, logger)
+            let renewal = StartupRenewal(of: tag, in: ledger)
             try file.write(tag)
             logger.info("This node has begun a life", metadata: ["node": "\(tag.node)", "life": "\(tag.life)"])
-            return NodeLife(tag: tag, former: former, ledger: ledger, lock: lock)
+            return NodeLife(tag: tag, former: former, ledger: ledger, lock: lock, renewal: renewal)
         } catch {
             await ledger.close()
             throw error
@@ -92,6 +95,9 @@ public struct NodeNumberInUse: Error, CustomStringConvertible {
 /// This node was declared dead, because it could not renew its lease in time. Its state is void. The server can run again, as
 /// another life.
 public struct NodeFenced: Error, CustomStringConvertible {
+    /// Whether the node has acted in that life, so that its clients were answered.
+    let hasActed: Bool
+
     public var description: String {
         "This node was declared dead, because it did not reach PostgreSQL in time. It begins again."
     }
@@ -128,7 +134,7 @@ struct NodeLifeFile {
     }
 
     private var inode: UInt64? {
-        var status = stat()
-        return stat(path, &status) == 0 ? UInt64(status.st_ino) : nil
+        let attributes = try? FileManager.default.attributesOfItem(atPath: path)
+        return (attributes?[.systemFileNumber] as? NSNumber)?.uint64Value
     }
 }

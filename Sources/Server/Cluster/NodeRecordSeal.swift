@@ -1,5 +1,6 @@
 import Cluster
 import Crypto
+import Wire
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -39,6 +40,12 @@ struct NodeRecordSeal: Sendable {
     init(secret: String, former: String? = nil) {
         key = Self.key(secret)
         formerKey = former.map(Self.key)
+    }
+
+    /// Uses the secrets of a project file. That of before the last rotation counts for as long as tokens with it do.
+    init(_ project: ProjectFile, at now: Timestamp) {
+        let previous = project.previous.flatMap { $0.acceptedUntil > now ? $0.secret.revealed : nil }
+        self.init(secret: project.apiSecret.revealed, former: previous)
     }
 
     private static func key(_ secret: String) -> SymmetricKey {
@@ -86,11 +93,14 @@ struct NodeRecordReader: Sendable {
     /// More than the lives that a ledger's view has.
     private static let maxLives = 4096
 
-    private let seal: NodeRecordSeal
+    private var seal: NodeRecordSeal
     /// The largest number of each life's records.
     private var newest: [NodeTag: UInt64] = [:]
 
     init(_ seal: NodeRecordSeal) { self.seal = seal }
+
+    /// Uses another secret from now on.
+    mutating func use(_ seal: NodeRecordSeal) { self.seal = seal }
 
     /// Opens a record. The newest one can be opened again.
     mutating func open(_ sealed: [UInt8], of tag: NodeTag) throws(NodeRecordSeal.Refusal) -> [UInt8] {

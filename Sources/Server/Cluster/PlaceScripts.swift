@@ -9,6 +9,7 @@ import Redis
 /// | --- | --- |
 /// | `confab:epoch` | the number of the epoch in which claims are accepted |
 /// | `confab:place:<kind>:<id>` | the claim that has the place, such as `2-17.5` |
+/// | `confab:node:<tag>` | what the life publishes about itself, sealed (``NodeRecordSeal``). Kept for ``recordLasts`` |
 /// | `confab:dead:<tag>` | exists if the life is fenced. Kept for ``deathLasts`` |
 ///
 /// Numbers have 64 bits, and those of Lua only 53. So the scripts compare them as digits.
@@ -18,6 +19,11 @@ enum PlaceScripts {
     static func key(of place: PlaceKey) -> String { "confab:place:\(place)" }
 
     static func deathKey(of tag: NodeTag) -> String { "confab:dead:\(tag)" }
+
+    static func recordKey(of tag: NodeTag) -> String { "confab:node:\(tag)" }
+
+    /// How long a node's record is kept. It is written again with each renewal.
+    static let recordLasts = Duration.seconds(10)
 
     /// How long Redis refuses a life that was fenced. Much longer than any pause after which a node could go on.
     static let deathLasts = Duration.seconds(86_400)

@@ -172,7 +172,7 @@ extension PostgresConnection {
             """
             UPDATE node SET \(Self.fencing(voidAfter: Terms.leaseDuration))
             FROM judge, (SELECT number, since FROM epoch ORDER BY number DESC LIMIT 1) AS latest
-            WHERE NOT fenced AND node.epoch IS DISTINCT FROM latest.number
+            WHERE NOT fenced AND node.epoch <> latest.number
                 AND greatest(node.started, latest.since, judge.since) + \(Self.interval(Terms.registrationTime)) < \(Self.now)
             """, [heir.description])
     }

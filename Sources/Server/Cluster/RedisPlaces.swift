@@ -1,5 +1,6 @@
 import Cluster
 import Redis
+import Wire
 
 /// The table of places in Redis, as one life sees it. The rules are in ``PlaceRegistry``; this carries out its commands.
 ///
@@ -69,6 +70,24 @@ struct RedisPlaces: Sendable {
         } catch {
             return .failure(.unanswered(error))
         }
+    }
+
+    // MARK: Records
+
+    /// Stores this life's sealed record for some seconds.
+    func publish(_ sealed: [UInt8]) async throws(RedisError) {
+        let lasts = RedisCommand.Argument.number(PlaceScripts.recordLasts.wholeMilliseconds)
+        try await redis.send(
+            RedisCommand("SET", .text(PlaceScripts.recordKey(of: tag)), .bytes(sealed), "PX", lasts),
+            timeout: Self.answerTime)
+    }
+
+    /// Reads the sealed records of these lives. Those that have none are missing in the result.
+    func records(of tags: [NodeTag]) async throws(RedisError) -> [NodeTag: [UInt8]] {
+        guard !tags.isEmpty else { return [:] }
+        let keys = tags.map { RedisCommand.Argument.text(PlaceScripts.recordKey(of: $0)) }
+        let found = try await redis.send(RedisCommand("MGET", keys), timeout: Self.answerTime).elements ?? []
+        return zip(tags, found).reduce(into: [:]) { records, pair in records[pair.0] = pair.1.bytes }
     }
 
     /// Makes Redis refuse a life that the ledger has fenced. It may not know of its end yet.

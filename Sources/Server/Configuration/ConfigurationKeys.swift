@@ -459,6 +459,10 @@ extension Setting {
             "roulette.rematchWait", \.rules.rematchWait, wait,
             "How long to wait before rematching two previous partners when no one else is available."),
         Setting(
+            "roulette.localWait", \.rules.localWait, wait,
+            "In a cluster, how long a stranger looks for a partner on their own node.",
+            "Then they are sent to the node where strangers from all nodes wait.", applies: .atReload),
+        Setting(
             "roulette.skipWindow", \.rules.skipWindow, wait, "Ending a chat within this time counts as a skip.",
             "It counts only for the person who ended it.", applies: .atReload),
         Setting(

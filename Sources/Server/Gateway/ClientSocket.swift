@@ -32,7 +32,7 @@ extension ClientSocket {
 
     func tick() { webSocket?.tick(dropAfter: gateway.configuration.connection.missedPings) }
 
-    func goAway() { close(.goingAway, "The server is restarting. Try again in a moment.") }
+    func goAway(_ code: CloseCode) { close(code, "The server is restarting. Try again in a moment.") }
 
     // MARK: The runner (RunnerSocket)
 

@@ -78,6 +78,8 @@ extension WireError {
         case .preconditionFailed: 412
         case .messageTooLarge: 413
         case .contentType: 415
+        // RFC 9110 §15.5.20: another server answers this. The error names it.
+        case .elsewhere: 421
         case .descriptionInvalid, .dtlsFailed, .fingerprintMismatch: 422
         case .preconditionRequired: 428
         case .rateLimited, .tooManyConnections: 429

@@ -1,3 +1,4 @@
+import Cluster
 import CoreMetrics
 import DequeModule
 import Logging
@@ -27,8 +28,8 @@ protocol GatewayConnection: AnyObject {
     func tick()
     /// Closes the connection with a reason and removes the client.
     func expel(_ error: WireError, _ code: CloseCode)
-    /// Closes the connection because the server is restarting.
-    func goAway()
+    /// Closes the connection because the server is restarting. Transports without close codes ignore the code.
+    func goAway(_ code: CloseCode)
 }
 
 /// State that all connections of the gateway share on one event loop: the runner, the bans, and the budgets per address.
@@ -60,6 +61,8 @@ final class Gateway {
     var diskMeter: DiskMeter?
     /// Why the cluster sends no new clients to this node. Set when the server starts, if it is a node.
     var clusterHolds: () -> Set<Readiness.Hold> = { [] }
+    /// Called when the project's secret was rotated. Set when the server starts, if it is a node.
+    var projectFileChanged: (ProjectFile) -> Void = { _ in }
     /// Reads the projects in the database again, and returns when changes are in effect. Set when the server starts.
     var reloadProjects: @Sendable () async -> Void = {}
     /// When a request with contradictory forwarding headers was last logged; nil if never.
@@ -117,6 +120,10 @@ final class Gateway {
         for connection in connections[currentGroup].values { connection.tick() }
         endSlowTransfers()
     }
+
+    /// How ids begin with which clients make later requests, such as polls: on a node of a cluster with its name, so that a load balancer
+    /// sends these requests to it. Empty for a server that is alone.
+    var idPrefix: String { runner.hubSettings.tag.map { "\($0.nodeName)-" } ?? "" }
 
     // MARK: Settings
 
@@ -219,11 +226,11 @@ final class Gateway {
 
     // MARK: Draining
 
-    /// Refuses new connections and closes all others with 1001, including those that have not sent `hello`.
-    func drain() {
+    /// Refuses new connections and closes all others, including those that have not sent `hello`.
+    func drain(_ code: CloseCode = .goingAway) {
         isDraining = true
         runner.forgetSockets()
-        for connection in registeredConnections { connection.goAway() }
+        for connection in registeredConnections { connection.goAway(code) }
     }
 
     /// Closes all connections that are still open after the delay, in any state, so that none of them delays the

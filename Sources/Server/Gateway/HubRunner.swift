@@ -1,5 +1,6 @@
-import DequeModule
+import Cluster
 import CoreMetrics
+import DequeModule
 import Logging
 import NIOCore
 import Signaling
@@ -52,6 +53,8 @@ final class HubRunner {
     /// For each queued arrival, the identities that were looked up, and the numbers of the last changes before the
     /// lookup.
     private var lookups: [SocketID: (identities: [IdentityID], start: LookupStart)] = [:]
+    /// For each queued claim of a person's place, the person whose record was read, and the numbers of the last changes before.
+    var claimedRecords: [PlaceKey: (person: IdentityID, start: LookupStart)] = [:]
     var queries = QueryCounts()
     private var timer: Scheduled<Void>?
     private var timerAt: Timestamp?
@@ -110,7 +113,7 @@ final class HubRunner {
 
     func submit(_ input: Input) {
         eventLoop.preconditionInEventLoop()
-        inputs.append(input)
+        if !isFrozen || !holdsBack(input) { inputs.append(input) }
         pump()
     }
 
@@ -121,8 +124,9 @@ final class HubRunner {
     }
 
     /// Returns whether the input is an arrival whose lookup is outdated, because an earlier input changed the device's
-    /// identity. If so, closes the socket, so that the client reconnects.
+    /// identity. If so, closes the socket, so that the client reconnects. A record that was read for a claim is read again.
     private func isOutOfDate(_ input: Input) -> Bool {
+        if case .claimed(let key, _) = input { return readsAgain(key) }
         guard case .arrived(let arrival) = input, let lookup = lookups.removeValue(forKey: arrival.socket),
             identityChanges.concern(lookup.identities, since: lookup.start.identities)
         else { return false }
@@ -155,7 +159,7 @@ final class HubRunner {
     /// the running call handles the inputs. Flushing may close sockets and thereby queue more inputs, so this repeats
     /// until the queue is empty.
     private func run(_ first: () -> Void) {
-        guard !isPumping, !freezeUnlessAllowed() else { return }
+        guard !isPumping, !freezesUnlessAllowed() else { return }
         isPumping = true
         first()
         repeat {
@@ -172,19 +176,20 @@ final class HubRunner {
     /// Whether the rules may act now: on a node of a cluster, whether its lease is valid. Asked before every run, because a
     /// process that was stopped for some time does not notice it.
     var mayAct: () -> Bool = { true }
-    /// True while inputs and timers wait because the rules must not act. Media and open sockets continue.
-    private(set) var isFrozen = false
-
-    private func freezeUnlessAllowed() -> Bool {
-        guard !mayAct() else { return false }
-        isFrozen = true
-        return true
-    }
+    /// Inputs, timers and settled batches wait while this says so. Media and open sockets continue.
+    var freeze = Freeze()
+    var freezeTimer: Scheduled<Void>?
+    /// A batch that storage has committed or refused while the rules were frozen.
+    private(set) var unsettled: (batch: [[Change]], results: [StorageError?])?
 
     /// Handles what has waited, if the rules may act again.
     func thaw() {
         guard isFrozen, mayAct() else { return }
-        isFrozen = false
+        endFreeze()
+        if let (batch, results) = unsettled {
+            unsettled = nil
+            settle(batch, results)
+        }
         run { handleTimers() }
         resumeReaders()
     }
@@ -315,6 +320,7 @@ final class HubRunner {
     /// Ends a batch: carries out the effects that waited for it, handles failures, and continues everything else that
     /// waited for the commit.
     private func settle(_ batch: [[Change]], _ results: [StorageError?]) {
+        guard !freezesUnlessAllowed() else { return unsettled = (batch, results) }
         identityChanges.settle(batch.joined())
         recordChanges.settle(batch.joined())
         roomChanges.settle(batch.joined())

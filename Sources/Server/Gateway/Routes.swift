@@ -126,12 +126,18 @@ struct Routes: Sendable {
         let response = await gateway.respond(to: gateRequest(request, context), RoomFilesEndpoint.layers) {
             gateway, call async throws(WireError) in
             let files = try RoomFilesEndpoint(gateway, call, over: channel)
-            if request.method == .put {
-                return try await files.put(request.body, length: request.headers[.contentLength].map { Int($0) ?? 0 })
+            do throws(WireError) {
+                if request.method == .put {
+                    let length = request.headers[.contentLength].map { Int($0) ?? 0 }
+                    return try await files.put(request.body, length: length)
+                }
+                let response: GateResponse
+                (response, body) = try await files.get()
+                return response
+            } catch {
+                guard let redirect = files.redirect(error, call) else { throw error }
+                return redirect
             }
-            let response: GateResponse
-            (response, body) = try await files.get()
-            return response
         }
         return (response ?? GateResponse(.internalError)).routed(body)
     }

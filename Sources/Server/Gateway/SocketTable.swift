@@ -13,6 +13,9 @@ struct SocketTable {
 
     var count: Int { sockets.count }
 
+    /// The open sockets, in the order in which they were added.
+    var ids: [SocketID] { sockets.keys.sorted { $0.rawValue < $1.rawValue } }
+
     subscript(id: SocketID) -> (any RunnerSocket)? { sockets[id] }
 
     mutating func add(_ socket: any RunnerSocket) -> SocketID {

@@ -32,6 +32,10 @@ extension SQLStorage {
         try await read { try $0.rooms() }
     }
 
+    public func room(named name: RoomName) async throws -> StoredRoom? {
+        try await read { try $0.room(named: name) }
+    }
+
     public func pushEndpoints(of id: IdentityID) async throws -> [PushRegistration] {
         try await read { try $0.endpoints(of: id).map(\.registration) }
     }

@@ -114,6 +114,10 @@ extension SQLStorage {
         try await read { try $0.moderation(at: now) }
     }
 
+    public func moderation(of session: SessionID) async throws -> SessionModeration? {
+        try await read { try $0.moderation(of: session) }
+    }
+
     public func record(_ entry: AuditEntry) async throws {
         try await writer.commit([.audit(entry)])
     }

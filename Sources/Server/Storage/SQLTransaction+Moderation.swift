@@ -47,6 +47,16 @@ extension SQLTransaction {
         return bySession.values.sorted { $0.session.text < $1.session.text }
     }
 
+    func moderation(of session: SessionID) throws -> SessionModeration? {
+        var found = SessionModeration(session: session)
+        for row in try rows("SELECT fingerprint, expiresAt FROM revokedToken WHERE session = ?", [session.text]) {
+            let fingerprint: Data = try row.value("fingerprint")
+            found.revoked[Array(fingerprint)] = try row.time("expiresAt")
+        }
+        found.isMuted = try !rows("SELECT session FROM mutedSession WHERE session = ?", [session.text]).isEmpty
+        return found.revoked.isEmpty && !found.isMuted ? nil : found
+    }
+
     func audit(_ entry: AuditEntry) throws {
         try run(
             "INSERT INTO audit (at, actor, action, subject, detail) VALUES (?, ?, ?, ?, ?)",

@@ -33,6 +33,16 @@ extension SQLTransaction {
         return found
     }
 
+    /// Compares names here, because the database does not fold them as we do. Reads only the row of the room that it returns.
+    func room(named name: RoomName) throws -> StoredRoom? {
+        for row in try rows("SELECT id, name FROM room ORDER BY createdAt DESC, id DESC", []) {
+            guard let other = RoomName(try row.value("name") as String), other == name else { continue }
+            let found = try rows("SELECT * FROM room WHERE id = ?", [try row.value("id") as Data])
+            return try found.first.map { try StoredRoom(row: $0) }
+        }
+        return nil
+    }
+
     func roomsCreated(by id: IdentityID) throws -> [PersonData.CreatedRoom] {
         try rows("SELECT name, createdAt FROM room WHERE creator = ? ORDER BY createdAt, id", [id.blob]).map { row in
             PersonData.CreatedRoom(name: try row.room("name"), at: try row.time("createdAt"))

@@ -1,3 +1,4 @@
+import Cluster
 import Foundation
 import Signaling
 import Wire
@@ -116,17 +117,44 @@ extension SQLTransaction {
         try rows(
             "SELECT id, project, session, detail FROM webhookOpen WHERE kind = ? ORDER BY id LIMIT ?",
             [kind.rawValue, limit]
-        ).map { row in
-            let (id, project, session): (Int64, String, SessionID) = (
-                try row.value("id"), try row.value("project"), try row.session("session")
-            )
-            let detail: Data = try row.value("detail")
-            let body = WebhookBody(
-                endOf: kind, Array(detail), project: project, session: session, at: now, .networkDisconnected)
-            try run("DELETE FROM webhookOpen WHERE id = ?", [id])
-            try insert(body.bytes, project, session, at: now)
-            return project
+        ).map { try end($0, kind, at: now).project }
+    }
+
+    /// Does the same for streams or connections (`kind`) of one life of a node: ids begin with its tag. With the connections, adds the
+    /// ends of sessions in which nobody else is connected.
+    ///
+    /// - Returns: the projects of the added events, and whether there may be more events.
+    func endReported(
+        _ kind: WebhookBody.Kind, of life: NodeTag, at now: Timestamp, limit: Int
+    ) throws -> (projects: [String], isComplete: Bool) {
+        let ended = try rows(
+            "SELECT id, project, session, detail FROM webhookOpen WHERE kind = ? AND subject LIKE ? ORDER BY id LIMIT ?",
+            [kind.rawValue, "\(ConnectionID(high: life.rawValue << 24, low: 0).description.prefix(10))%", limit]
+        ).map { try end($0, kind, at: now) }
+        var projects = ended.map(\.project)
+        for session in kind == .connection ? Set(ended.map(\.session)).sorted(by: { $0.text < $1.text }) : [] {
+            projects += try rows(
+                """
+                SELECT id, project, session, detail FROM webhookOpen AS open WHERE kind = ? AND session = ?
+                    AND NOT EXISTS (SELECT 1 FROM webhookOpen WHERE session = open.session AND kind <> open.kind)
+                """, [WebhookBody.Kind.session.rawValue, session.text]
+            ).map { try end($0, .session, at: now).project }
         }
+        return (projects, ended.count < limit)
+    }
+
+    private func end(
+        _ row: SQLRow, _ kind: WebhookBody.Kind, at now: Timestamp
+    ) throws -> (project: String, session: SessionID) {
+        let (id, project, session): (Int64, String, SessionID) = (
+            try row.value("id"), try row.value("project"), try row.session("session")
+        )
+        let detail: Data = try row.value("detail")
+        let body = WebhookBody(
+            endOf: kind, Array(detail), project: project, session: session, at: now, .networkDisconnected)
+        try run("DELETE FROM webhookOpen WHERE id = ?", [id])
+        try insert(body.bytes, project, session, at: now)
+        return (project, session)
     }
 }
 
@@ -188,6 +216,22 @@ extension SQLStorage {
                 webhookSignal.announce(Set(ended))
                 total += ended.count
                 if ended.count < Self.webhooksAtOnce { break }
+            }
+        }
+        return total
+    }
+
+    @discardableResult
+    public func endReportedSessions(of life: NodeTag, at now: Timestamp) async throws -> Int {
+        var total = 0
+        for kind in [WebhookBody.Kind.stream, .connection] {
+            while true {
+                let (projects, isComplete) = try await write {
+                    try $0.endReported(kind, of: life, at: now, limit: Self.webhooksAtOnce)
+                }
+                webhookSignal.announce(Set(projects))
+                total += projects.count
+                if isComplete { break }
             }
         }
         return total

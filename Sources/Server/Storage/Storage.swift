@@ -84,6 +84,9 @@ public protocol Storage: WebhookOutbox {
     /// Returns the persistent rooms. A room that cannot be read does not hide the others.
     func rooms() async throws -> StoredRooms
 
+    /// Returns the newest persistent room of a name; `nil` if there is none.
+    func room(named name: RoomName) async throws -> StoredRoom?
+
     // MARK: Push endpoints
 
     /// Returns a person's push endpoints, oldest first.
@@ -136,6 +139,9 @@ public protocol Storage: WebhookOutbox {
 
     /// Returns, by session, the revoked tokens that have not expired at `now`, and whether the session is muted.
     func moderation(at now: Timestamp) async throws -> [SessionModeration]
+
+    /// Returns the revoked tokens, expired ones included, and the mute of one session; `nil` if there are none.
+    func moderation(of session: SessionID) async throws -> SessionModeration?
 
     /// Adds an entry to the audit log, for an action that changes nothing else in storage. Do not call this for
     /// changes by moderators and applications, because `commit` adds their entries.

@@ -1,3 +1,4 @@
+public import Cluster
 import Signaling
 import Synchronization
 public import Wire
@@ -45,6 +46,13 @@ public protocol WebhookOutbox: Sendable {
     /// - Returns: the number of added events.
     @discardableResult
     func endReportedSessions(at now: Timestamp) async throws -> Int
+
+    /// Does the same for what one life of a node of a cluster has reported: its streams and connections, and the sessions in which nobody
+    /// else is connected. Call it when that life is over.
+    ///
+    /// - Returns: the number of added events.
+    @discardableResult
+    func endReportedSessions(of life: NodeTag, at now: Timestamp) async throws -> Int
 }
 
 /// The position of an event in the outbox.

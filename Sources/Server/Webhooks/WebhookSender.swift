@@ -20,6 +20,8 @@ final class WebhookSender: Service {
 
     private let outbox: any WebhookOutbox
     private let targets: any WebhookTargets
+    /// When this node of a cluster may send; nil if the server is alone.
+    private let turn: WebhookTurn?
     private let transport: any PushTransport
     private let settings: ConfabConfiguration.Webhooks
     private let now: @Sendable () -> Moment
@@ -31,11 +33,11 @@ final class WebhookSender: Service {
 
     convenience init(
         _ settings: ConfabConfiguration.Webhooks, outbox: any WebhookOutbox, targets: any WebhookTargets,
-        logger: Logger, now: @escaping @Sendable () -> Moment
+        turn: WebhookTurn? = nil, logger: Logger, now: @escaping @Sendable () -> Moment
     ) {
         self.init(
             settings, outbox: outbox, targets: targets, transport: PushConnections(Self.connections(settings)),
-            logger: logger, now: now)
+            turn: turn, logger: logger, now: now)
     }
 
     /// Returns the settings for connections to webhooks. HTTP/2 is off, so that each concurrent request has a
@@ -51,12 +53,12 @@ final class WebhookSender: Service {
     /// - Parameter pause: Sleeps for a duration. Tests replace it.
     init(
         _ settings: ConfabConfiguration.Webhooks, outbox: any WebhookOutbox, targets: any WebhookTargets,
-        transport: any PushTransport, logger: Logger,
+        transport: any PushTransport, turn: WebhookTurn? = nil, logger: Logger,
         pause: @escaping @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) },
         now: @escaping @Sendable () -> Moment
     ) {
         (self.settings, self.outbox, self.targets, self.transport) = (settings, outbox, targets, transport)
-        (self.logger, self.pause, self.now) = (logger, pause, now)
+        (self.logger, self.pause, self.now, self.turn) = (logger, pause, now, turn)
     }
 
     /// Delivers events until the server stops. Requests that are running then are canceled.
@@ -100,12 +102,14 @@ final class WebhookSender: Service {
         var ticks = 0
         var refused: [String: Int]?
         while !Task.isCancelled {
-            if ticks % Self.ticksPerLook == 0 {
+            // The other nodes announce their events only in the outbox.
+            if turn.map(\.isOurs) ?? (ticks % Self.ticksPerLook == 0) {
                 do {
                     announce(.targets(try await targets.webhooks()), inbox)
                     let backlogs = try await outbox.webhookBacklogs()
                     refused = countBacklogs(backlogs, refusedBefore: refused)
                     try await sweep(backlogs.keys)
+                    if turn != nil { inbox.yield(.added(Set(backlogs.filter { $0.value.waiting > 0 }.keys))) }
                 } catch {
                     logger.error("Could not read the webhooks", metadata: ["error": "\(error)"])
                 }
@@ -195,6 +199,7 @@ final class WebhookSender: Service {
     }
 
     private func send(_ entry: WebhookEntry) async throws -> WebhookSchedule.Result {
+        guard turn?.isOurs ?? true else { return .postponed }
         let result: WebhookSchedule.Result
         do {
             guard let message = try await outbox.webhookMessage(entry.id) else { return .missing }

@@ -24,6 +24,11 @@ struct Clients: Sendable {
     /// The native clients that are in no room, session, chat or call, in a fixed order.
     var idle: [ConnectionID] { clients.ids { !$0.isBusy }.sorted() }
 
+    /// The sockets whose clients may have media: all but those of native clients that are in no room, session, chat or call.
+    var socketsWithMedia: Set<SocketID> {
+        Set(sockets.filter { clients.read($0.value) { $0.isBusy } ?? true }.keys)
+    }
+
     // MARK: Machines
 
     mutating func deliver(_ event: ClientEvent, to id: ConnectionID, _ context: inout Context) -> Timestamp? {

@@ -28,6 +28,8 @@ extension Hub {
     /// The socket of this client; nil if the client has dropped or is gone, and for legacy clients, clients of
     /// PerchRTC's protocol, and WHIP and WHEP resources.
     public func socket(of client: ConnectionID) -> SocketID? { clients.socket(of: client) }
+    /// The sockets whose clients may have media: all but those of native clients that are in no room, session, chat or call.
+    public var socketsWithMedia: Set<SocketID> { clients.socketsWithMedia }
     /// In a cluster, the machines on this node that exist once. Tests check that no other node has them.
     package var placedMachines: [PlacedMachine] {
         people.ids { !$0.isLegacy }.map { .person($0) } + rooms.ids { _ in true }.map { .room($0) }

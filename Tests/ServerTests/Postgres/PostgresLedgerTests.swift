@@ -274,11 +274,12 @@ struct PostgresLedgerTests: StorageFixtures {
         async throws
     {
         try await withLedger { bench in
-            let (first, second) = (try await bench.begin(1), try await bench.begin(2))
+            let (first, second, new) = (try await bench.begin(1), try await bench.begin(2), try await bench.begin(3))
+            try await bench.ledger.beginEpoch(of: "earlier")
+            #expect(try await bench.ledger.register(first, under: Epoch(number: 1, store: "earlier")))
             try await bench.ledger.beginEpoch(of: "a")
             for column in ["started", "aliveUntil"] { try await bench.pass(seconds: 60, "node", column) }
             #expect(try await bench.ledger.renew(first) == .renewed)
-            func epochs() async throws -> [UInt64?] { try await bench.ledger.look().lives.map(\.epoch) }
             func hasFenced() async throws -> Bool {
                 try await bench.ledger.fenceUnregistered(heir: second)
                 return try await bench.ledger.renew(first) == .fenced(heir: second)
@@ -287,7 +288,7 @@ struct PostgresLedgerTests: StorageFixtures {
             #expect(try await !hasFenced(), "the epoch is new")
             try await bench.pass(seconds: 60, "epoch", "since")
             #expect(try await !hasFenced(), "the heir has not registered")
-            #expect(try await bench.ledger.register(second, under: Epoch(number: 1, store: "a")))
+            #expect(try await bench.ledger.register(second, under: Epoch(number: 2, store: "a")))
             try await bench.replaceServer()
             #expect(try await !hasFenced(), "PostgreSQL has just started")
             try await bench.pass(seconds: 60, "judge", "since")
@@ -295,6 +296,7 @@ struct PostgresLedgerTests: StorageFixtures {
             guard case .fenced(_, let voidIn) = try await bench.life(first)?.state else { return }
             #expect(voidIn > .seconds(1) && voidIn <= Terms.leaseDuration)
             #expect(try await bench.ledger.renew(second) == .renewed)
+            #expect(try await bench.ledger.renew(new) == .renewed, "a life that has never registered has no places")
         }
     }
 

@@ -1,3 +1,4 @@
+import Cluster
 import Foundation
 import GRDB
 import Signaling
@@ -127,6 +128,46 @@ import Wire
                 Array(bodies.suffix(3))
                     == ends.map { String(decoding: WebhookBody(Samples.event($0, at: later)).bytes, as: UTF8.self) })
             #expect(all.filter { $0.session == other }.count == 1202)
+            try await storage.close()
+        }
+    }
+
+    @Test func `what a life of a node has reported ends with it, and sessions with somebody of another node go on`()
+        async throws
+    {
+        try await withDatabases { open in
+            let storage = try await open()
+            let (first, second) = (try #require(NodeTag(node: 1, life: 7)), try #require(NodeTag(node: 1, life: 8)))
+            func connection(_ tag: NodeTag, _ number: UInt64) -> ConnectionInfo {
+                ConnectionInfo(
+                    id: ConnectionID(high: tag.rawValue << 24 | 5, low: number), createdAt: Samples.at, data: "")
+            }
+            var stream = StreamInfo()
+            (stream.id, stream.connection) = (StreamID(high: first.rawValue << 24, low: 1), connection(first, 1).id)
+            let shared = try #require(SessionID("2_shared"))
+            // More than one transaction ends.
+            let many = (10..<600).map { Samples.event(.connectionCreated(connection(first, $0)), shared) }
+            try await storage.commit(
+                ([
+                    Samples.event(.sessionCreated), Samples.event(.connectionCreated(connection(first, 1))),
+                    Samples.event(.streamCreated(stream, of: connection(first, 1))),
+                    Samples.event(.sessionCreated, shared),
+                    Samples.event(.connectionCreated(connection(second, 2)), shared),
+                ] + many).map { .webhook($0) })
+            #expect(try await storage.endReportedSessions(of: first, at: Samples.at + .seconds(9)) == 593)
+            #expect(storage.webhookSignal.take() == [Samples.project])
+            let all = try await storage.webhooks(of: Samples.project, after: 0, limit: 10_000)
+            let own = all.filter { $0.session == Samples.session }
+            var ends: [String] = []
+            for entry in own.suffix(3) {
+                let body = try #require(try await storage.webhookMessage(entry.id)).body
+                ends += ["streamDestroyed", "connectionDestroyed", "sessionDestroyed"].filter {
+                    String(decoding: body, as: UTF8.self).contains($0)
+                }
+            }
+            #expect(ends == ["streamDestroyed", "connectionDestroyed", "sessionDestroyed"])
+            #expect(try await storage.endReportedSessions(of: first, at: now) == 0)
+            #expect(try await storage.endReportedSessions(of: second, at: now) == 2)
             try await storage.close()
         }
     }

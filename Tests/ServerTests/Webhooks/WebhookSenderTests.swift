@@ -34,7 +34,7 @@ import Wire
     /// Runs a sender with an outbox on disk. Its pauses last until the test polls.
     private func withSender(
         _ targets: TargetsDouble, _ transport: any PushTransport, logger: Logger = PushSamples.silent,
-        _ change: (inout ConfabConfiguration.Webhooks) -> Void = { _ in },
+        turn: WebhookTurn? = nil, _ change: (inout ConfabConfiguration.Webhooks) -> Void = { _ in },
         _ body: (Place) async throws -> Void
     ) async throws {
         var settings = ConfabConfiguration.Webhooks()
@@ -44,7 +44,7 @@ import Wire
             let time = ManualTime(Samples.at)
             let (steps, step) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
             let sender = WebhookSender(
-                settings, outbox: storage, targets: targets, transport: transport, logger: logger,
+                settings, outbox: storage, targets: targets, transport: transport, turn: turn, logger: logger,
                 pause: { duration in
                     for await _ in steps { return time.advance(by: duration) }
                 }, now: { Moment(now: time.now) })
@@ -90,6 +90,29 @@ import Wire
             #expect(Set(requests.map { $0["x-confab-delivery"] ?? "" }).count == 4)
         }
         #expect(await transport.isClosed)
+    }
+
+    @Test func `a node of a cluster sends only in its turn, then also the events of others`() async throws {
+        let transport = TransportDouble { _, _ in PushResponse(status: 200, retryAfter: nil) }
+        let turn = WebhookTurn()
+        try await withSender(TargetsDouble([Samples.project: target()]), transport, turn: turn) { place in
+            try await place.storage.commit(Samples.visit(1).map { .webhook($0) })
+            // Some seconds pass.
+            var looks = 0
+            try await place.until {
+                looks += 1
+                return looks > 50 ? nil : "not yet"
+            }
+            #expect(await transport.requests.isEmpty)
+            turn.last(.seconds(3600))
+            try await place.isDrained()
+            #expect(await transport.requests.count == 4)
+            // Another node does not announce its events here.
+            try await place.storage.commit(Samples.visit(2).map { .webhook($0) })
+            _ = place.storage.webhookSignal.take()
+            try await place.isDrained()
+            #expect(await transport.requests.count == 8)
+        }
     }
 
     @Test(arguments: [301, 302, 307, 308, 100, 400, 401, 404, 410, 429, 500, 503, 600])

@@ -53,8 +53,10 @@ class Guest {
 }
 
 test('HAProxy sends clients to the node they name, none to a node that is not ready, and cuts those of a dead one', async (t) => {
-  const [first, second] = await Promise.all(Object.values(graces).map((ms) => startServer({
-    env: { CONFAB_CONNECTION_RESUME_GRACE: `${ms / 1000}s`, CONFAB_TRUSTED_PROXIES: '127.0.0.1' },
+  const [first, second] = await Promise.all(Object.entries(graces).map(([name, ms]) => startServer({
+    env: {
+      CONFAB_CONNECTION_RESUME_GRACE: `${ms / 1000}s`, CONFAB_TRUSTED_PROXIES: '127.0.0.1', CONFAB_SOCKET_IO_ENABLED: `${name === 'n1'}`,
+    },
   })));
   t.after(() => Promise.all([first.close(), second.close()]));
   const port = await freePort();
@@ -81,6 +83,17 @@ test('HAProxy sends clients to the node they name, none to a node that is not re
   for (const node of ['n2', 'n1', 'n2', 'n1', 'n1', 'n1', 'n1', 'n1', 'n1']) assert.equal((await arrive(`?at=${node}`)).node, node);
   assert.equal((await arrive('?at=n3')).node, 'n2', 'a name that HAProxy does not know gets to the node with the fewest clients');
   assert.equal((await arrive()).node, 'n2', 'and so does no name');
+
+  // Later requests of Socket.IO name their node in an id. Socket.IO is off at n2, so the answers to an unknown id differ.
+  const status = async (at, path) => (await fetch(`http://127.0.0.1:${at}${path}`)).status;
+  for (const path of ['/socket.io/?EIO=4&transport=polling&sid=n', '/socket.io/1/xhr-polling/n']) {
+    const [on, off] = [await status(first.port, `${path}1-x`), await status(second.port, `${path}1-x`)];
+    assert.notEqual(on, off);
+    for (let round = 0; round < 4; round += 1) {
+      assert.equal(await status(port, `${path}1-x`), on, path);
+      assert.equal(await status(port, `${path}2-x`), off, path);
+    }
+  }
 
   // A node that an operator drains.
   assert.match(await second.command('node', 'drain'), /^draining, \d+ connections, disconnects everyone in 1\d{3} s$/m);

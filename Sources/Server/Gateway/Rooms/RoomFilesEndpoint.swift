@@ -33,6 +33,22 @@ struct RoomFilesEndpoint {
         (self.store, self.name, self.id, self.key) = (store, name, id, key)
     }
 
+    /// Returns the redirect to the node of a cluster that has the room, and with it the files; nil for other errors.
+    ///
+    /// The URL is relative, because a proxy may serve this server below a path, and of this origin, because browsers send the
+    /// `Authorization` header to no other one. The load balancer passes the request on by `at`. If the request already names that
+    /// node, the load balancer does not do so, and a redirect would be followed without end.
+    ///
+    /// - Parameter at: the node that the request names; nil if it names none.
+    static func redirect(_ error: WireError, to id: RoomFileID, at: String?) -> GateResponse? {
+        guard error.code == .elsewhere, let node = error.at, at != node else { return nil }
+        return GateResponse(status: 307, headers: ["Location": "\(id)?at=\(node)"])
+    }
+
+    func redirect(_ error: WireError, _ request: GateRequest) -> GateResponse? {
+        Self.redirect(error, to: id, at: request.query.get("at"))
+    }
+
     /// Handles a download. Returns the response and its body, which streams the file from the store.
     func get() async throws(WireError) -> (GateResponse, ResponseBody?) {
         let file = try await ask(.download(key))

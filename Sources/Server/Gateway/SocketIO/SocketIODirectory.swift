@@ -78,13 +78,13 @@ final class SocketIODirectory {
 
     private func newID() -> String {
         var generator = SystemRandomNumberGenerator()
-        return gateway.reception.socketIOID(using: &generator)
+        return gateway.idPrefix + gateway.reception.socketIOID(using: &generator)
     }
 
     private func add(_ session: SocketIOSession) {
         sessions[session.id] = session
         gateway.register(session)
-        if let old = handshakes.add(session.id, of: session.address) { sessions[old]?.goAway() }
+        if let old = handshakes.add(session.id, of: session.address) { sessions[old]?.goAway(.goingAway) }
     }
 
     /// Creates a connection of Engine.IO. The caller has admitted the client.

@@ -171,7 +171,7 @@ final class SocketIOSession: GatewayConnection, RunnerSocket, WebSocketUser {
         if let socket { gateway.runner.submit(.expel(socket, error, code)) } else { handle(.end(.booted)) }
     }
 
-    func goAway() { handle(.end(.goingAway)) }
+    func goAway(_: CloseCode) { handle(.end(.goingAway)) }
 
     // MARK: The runner (RunnerSocket)
 

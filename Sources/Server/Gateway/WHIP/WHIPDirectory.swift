@@ -50,7 +50,7 @@ final class WHIPDirectory {
     private func make(_ purpose: ResourcePurpose, from address: IPAddress) -> WHIPResource {
         var generator = SystemRandomNumberGenerator()
         // 128 random bits make the URL unguessable, although requests to it need the token as well.
-        let name = ResourceName.random(using: &generator).description
+        let name = gateway.idPrefix + ResourceName.random(using: &generator).description
         let resource = WHIPResource(name: name, isWHIP: purpose == .publish, address: address, directory: self)
         resources[name] = resource
         gateway.register(resource)
@@ -185,7 +185,7 @@ final class WHIPResource: GatewayConnection, RunnerSocket {
         if let socket { gateway.runner.submit(.expel(socket, error, code)) }
     }
 
-    func goAway() { finish() }
+    func goAway(_: CloseCode) { finish() }
 }
 
 extension ResourceReply {

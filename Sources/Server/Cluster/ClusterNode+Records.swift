@@ -1,0 +1,52 @@
+import Cluster
+import Logging
+import Signaling
+
+// What this node and the others publish about themselves, and the choice of a node.
+
+extension ClusterNode {
+    /// Publishes this node's record. Called with each renewal.
+    func publish() {
+        guard let record = describe?() else { return }
+        own = record
+        do {
+            guard let sealed = try records?.sealed(record) else { return }
+            table.publish(sealed)
+        } catch {
+            logger.error("This node's record could not be sealed: \(error)")
+        }
+    }
+
+    /// Reads the records of the other living nodes. Called after each look at the ledger.
+    func readRecords() {
+        guard records != nil else { return }
+        let others = lives.view?.view.lives.filter { $0.isUnfenced && $0.tag != tag }.map(\.tag) ?? []
+        table.records(of: others) { [weak self] found in
+            guard let self, let found, let refusals = records?.read(found, living: others) else { return }
+            for (tag, refusal) in refusals {
+                logger.warning(
+                    "The record of node \(tag.node) in Redis is ignored: \(refusal).", metadata: ["life": "\(tag)"])
+            }
+        }
+    }
+
+    /// Returns another node on which to create this machine; nil if this node should.
+    func choice(for machine: PlacedMachine) -> NodeTag? {
+        guard machine.mayBeAnywhere, let own, let records else { return nil }
+        var random = SystemRandomNumberGenerator()
+        return records.choice(insteadOf: own, using: &random)
+    }
+
+    /// The newest record of each living node, this one included.
+    var knownRecords: [NodeRecord] { [own].compactMap(\.self) + (records?.records.values.map(\.self) ?? []) }
+}
+
+extension PlacedMachine {
+    /// Whether any node is as good for this machine as the one whose client needs it.
+    fileprivate var mayBeAnywhere: Bool {
+        switch self {
+        case .room, .hall, .directory: true
+        case .person, .session, .deviceCodes: false
+        }
+    }
+}

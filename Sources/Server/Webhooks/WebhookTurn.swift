@@ -1,0 +1,15 @@
+import Synchronization
+
+/// Whether this node of a cluster delivers webhooks now. All nodes store events in one outbox, and the oldest life delivers them.
+///
+/// Lives get their numbers in order, so the next node's turn comes only when this one's life is over, and it does not deliver while its
+/// lease is not valid. So no two nodes begin to send one event at the same time.
+final class WebhookTurn: Sendable {
+    private let end = Mutex(ContinuousClock.now)
+
+    /// Whether events may be sent now.
+    var isOurs: Bool { end.withLock { ContinuousClock.now < $0 } }
+
+    /// Sets for how long this node may send, from now on. Not positive: not any more.
+    func last(_ duration: Duration) { end.withLock { $0 = ContinuousClock.now + duration } }
+}

@@ -1,0 +1,28 @@
+import NIOHTTP1
+import Testing
+import Wire
+
+@testable import Server
+
+@Suite("HTTP requests for what another node of a cluster has") struct MisdirectedRequestTests {
+    private let elsewhere = WireError(.elsewhere, "Connect to n2.", retryable: true, at: "n2")
+    private let unavailable = WireError(.clusterUnavailable, "Try again.", retryable: true)
+
+    @Test func `are answered with 421 and the name of that node`() {
+        let response = GateResponse(elsewhere)
+        #expect(response.status == 421)
+        #expect(String(decoding: response.body, as: UTF8.self).contains(#""at":"n2""#))
+        #expect(response.headers["Retry-After"].isEmpty)
+        #expect(GateResponse(unavailable).status == 503)
+    }
+
+    @Test func `for files are redirected there, unless the load balancer has ignored that`() {
+        let file = RoomFileID(high: 1, low: 2)
+        for at in [nil, "n1", ""] {
+            let response = RoomFilesEndpoint.redirect(elsewhere, to: file, at: at)
+            #expect(response?.status == 307 && response?.headers.first(name: "Location") == "\(file)?at=n2")
+        }
+        #expect(RoomFilesEndpoint.redirect(elsewhere, to: file, at: "n2") == nil)
+        #expect(RoomFilesEndpoint.redirect(unavailable, to: file, at: nil) == nil)
+    }
+}
