@@ -97,6 +97,9 @@ let package = Package(
         // UDP sockets that send and receive many packets per system call. Shared by the server and the headless clients,
         // which must not import each other.
         .target(name: "Datagrams", dependencies: ["CSockets", "RTC"], swiftSettings: packetSettings),
+        // Where streams are drawn in a composed recording. It has no I/O.
+        .target(name: "Layout", swiftSettings: settings),
+        .testTarget(name: "LayoutTests", dependencies: ["Layout"], swiftSettings: settings),
         // Peer connections without a browser, and media files. Shared by the SDK's engine for Linux, which must not contain a
         // client, and by the headless clients.
         .target(name: "Peers", dependencies: ["CSockets", "Datagrams", "RTC"], swiftSettings: packetSettings),
