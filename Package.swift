@@ -100,19 +100,24 @@ let package = Package(
         // Where streams are drawn in a composed recording. It has no I/O.
         .target(name: "Layout", swiftSettings: settings),
         .testTarget(name: "LayoutTests", dependencies: ["Layout"], swiftSettings: settings),
-        // Peer connections without a browser, and media files. Shared by the SDK's engine for Linux, which must not contain a
+        // Media files, and the frames in them. Shared by the server's recordings and by the headless clients, which must not
+        // import each other.
+        .target(name: "MediaFiles", dependencies: ["RTC"], swiftSettings: packetSettings),
+        // Peer connections without a browser. Shared by the SDK's engine for Linux, which must not contain a
         // client, and by the headless clients.
-        .target(name: "Peers", dependencies: ["CSockets", "Datagrams", "RTC"], swiftSettings: packetSettings),
+        .target(
+            name: "Peers", dependencies: ["CSockets", "Datagrams", "MediaFiles", "RTC"], swiftSettings: packetSettings),
         // The SDK's media engine for Linux, which sends files and receives encoded frames.
         .target(
-            name: "ConfabHeadless", dependencies: ["Confab", "Peers", "RTC"], swiftSettings: packetSettings
+            name: "ConfabHeadless", dependencies: ["Confab", "MediaFiles", "Peers", "RTC"],
+            swiftSettings: packetSettings
         ),
         // Headless clients: the bot, which uses the SDK, and the load generator, whose client does only what a load test needs.
         // They use only interfaces that any client can use.
         .target(
             name: "Robots",
             dependencies: [
-                "Confab", "ConfabHeadless", "Datagrams", "Peers", "RTC", "Wire",
+                "Confab", "ConfabHeadless", "Datagrams", "MediaFiles", "Peers", "RTC", "Wire",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
@@ -170,7 +175,7 @@ let package = Package(
         .executableTarget(
             name: "Command",
             dependencies: [
-                "Datagrams", "Peers", "RTC", "Robots", "Server", "Signaling", "Wire",
+                "Datagrams", "MediaFiles", "Peers", "RTC", "Robots", "Server", "Signaling", "Wire",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -207,7 +212,8 @@ let package = Package(
             name: "OpenTokCompatTests", dependencies: ["Confab", "OpenTokCompat", "Wire"], swiftSettings: settings
         ),
         .testTarget(
-            name: "ConfabHeadlessTests", dependencies: ["Confab", "ConfabHeadless", "Peers", "RTC", "TestSupport"],
+            name: "ConfabHeadlessTests",
+            dependencies: ["Confab", "ConfabHeadless", "MediaFiles", "Peers", "RTC", "TestSupport"],
             swiftSettings: settings
         ),
         .testTarget(
@@ -231,8 +237,13 @@ let package = Package(
             swiftSettings: settings
         ),
         .testTarget(
+            name: "MediaFilesTests", dependencies: ["MediaFiles", "RTC", "TestSupport"], swiftSettings: settings
+        ),
+        .testTarget(
             name: "RobotsTests",
-            dependencies: ["ConfabHeadless", "Datagrams", "Peers", "RTC", "Robots", "SFU", "Wire", "TestSupport"],
+            dependencies: [
+                "ConfabHeadless", "Datagrams", "MediaFiles", "Peers", "RTC", "Robots", "SFU", "Wire", "TestSupport",
+            ],
             swiftSettings: settings
         ),
         .testTarget(name: "ClusterTests", dependencies: ["Cluster", "TestSupport"], swiftSettings: settings),
@@ -283,7 +294,8 @@ let package = Package(
         ),
         // Replays saved fuzzer inputs through the fuzzed functions. `Targets` is a link to these.
         .testTarget(
-            name: "FuzzTests", dependencies: ["Peers", "RTC", "Redis", "Server", "Signaling", "TestSupport", "Wire"],
+            name: "FuzzTests",
+            dependencies: ["MediaFiles", "RTC", "Redis", "Server", "Signaling", "TestSupport", "Wire"],
             swiftSettings: settings
         ),
         // Attacks on the executable through raw sockets, without the server's own code, which might share its bugs.

@@ -50,8 +50,7 @@ let package = Package(
         ),
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .target(name: "RTC", dependencies: ["COpenSSL"], swiftSettings: watched),
-        // Only the media files.
-        .target(name: "Peers", dependencies: ["RTC"], swiftSettings: watched),
+        .target(name: "MediaFiles", dependencies: ["RTC"], swiftSettings: watched),
         // Only the parser and the state machines.
         .target(
             name: "Redis",
@@ -63,7 +62,7 @@ let package = Package(
             swiftSettings: watched
         ),
         .target(
-            name: "FuzzTargets", dependencies: ["Peers", "RTC", "Redis", "Server", "Signaling", "Wire"],
+            name: "FuzzTargets", dependencies: ["MediaFiles", "RTC", "Redis", "Server", "Signaling", "Wire"],
             swiftSettings: watched
         ),
         .executableTarget(

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Dispatch
 import Foundation
+import MediaFiles
 import Peers
 import Robots
 import Server

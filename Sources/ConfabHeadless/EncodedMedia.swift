@@ -1,4 +1,5 @@
 import Confab
+import MediaFiles
 import Peers
 import RTC
 import Synchronization

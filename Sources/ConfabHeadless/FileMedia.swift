@@ -1,5 +1,6 @@
 import Confab
 import Foundation
+import MediaFiles
 import Peers
 import RTC
 import Synchronization

@@ -1,3 +1,4 @@
+import MediaFiles
 import RTC
 
 /// Plays a clip in a loop over the connection's first track of each kind, or over the tracks of given sections.

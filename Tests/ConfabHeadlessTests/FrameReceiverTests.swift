@@ -3,6 +3,7 @@ import RTC
 import Synchronization
 import Testing
 
+@testable import MediaFiles
 @testable import ConfabHeadless
 @testable import Peers
 

@@ -1,6 +1,7 @@
 import Confab
 import ConfabHeadless
 import Foundation
+import MediaFiles
 import Peers
 
 /// Frames with the headers of VP8, and a body that names them.

@@ -1,6 +1,7 @@
 import RTC
 import Testing
 
+@testable import MediaFiles
 @testable import Peers
 @testable import Robots
 

@@ -1,5 +1,6 @@
 import ConfabHeadless
 import Foundation
+import MediaFiles
 import Synchronization
 import Testing
 

@@ -2,6 +2,7 @@ import Foundation
 import RTC
 import Testing
 
+@testable import MediaFiles
 @testable import Peers
 @testable import Robots
 

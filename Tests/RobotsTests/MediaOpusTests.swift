@@ -1,6 +1,7 @@
 import TestSupport
 import Testing
 
+@testable import MediaFiles
 @testable import Peers
 @testable import Robots
 

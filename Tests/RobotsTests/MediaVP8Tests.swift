@@ -2,6 +2,7 @@ import RTC
 import TestSupport
 import Testing
 
+@testable import MediaFiles
 @testable import Peers
 @testable import Robots
 

@@ -1,4 +1,4 @@
-import Peers
+import MediaFiles
 import RTC
 
 extension FuzzTarget {
@@ -82,6 +82,12 @@ extension FuzzTarget {
             offset = end
         }
         return bytes
+    }
+
+    /// Fuzzes the recovery of recordings after a crash. What it finishes must be finished: a second pass changes nothing.
+    static let recovery = FuzzTarget("webm-recovery", longestInput: 1_200) { input throws(BrokenProperty) in
+        guard let finished = WebMRecovery.finish(input) else { return }
+        try require(WebMRecovery.finish(finished) == finished, "a second pass changes the file")
     }
 
     /// Fuzzes recordings of media packets from a server. The recorded file must be valid at any time.

@@ -42,6 +42,7 @@ extension FuzzTarget {
         .ivf,
         .ogg,
         .recordings,
+        .recovery,
         .positions,
         .pushEndpoints,
         .pushAnswers,

@@ -1,3 +1,4 @@
+import MediaFiles
 import RTC
 
 /// The media that a bot plays: a VP8 file, an Opus file, or both. Several VP8 files are the simulcast layers of one video. A clip

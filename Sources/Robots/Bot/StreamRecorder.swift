@@ -1,4 +1,5 @@
 import ConfabHeadless
+import MediaFiles
 import Peers
 
 /// Counts the frames of a stream, and writes them to files, one for the video and one for the audio.

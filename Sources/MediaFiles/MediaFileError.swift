@@ -43,7 +43,7 @@ extension [UInt8] {
 
 extension [UInt8] {
     /// Does the same as `withUnsafeBytes`, but with typed throws.
-    func withRawBytes<Value, Failure>(
+    package func withRawBytes<Value, Failure>(
         _ body: (UnsafeRawBufferPointer) throws(Failure) -> Value
     ) throws(Failure) -> Value {
         try withUnsafeBufferPointer { buffer throws(Failure) in try body(UnsafeRawBufferPointer(buffer)) }

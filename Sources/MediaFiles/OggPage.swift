@@ -1,8 +1,8 @@
 import RTC
 
 /// A page of an Ogg stream (RFC 3533 §6): the fields of its header, and ranges of the bytes that it was parsed from.
-struct OggPage: Equatable {
-    static let signature = Array("OggS".utf8)
+package struct OggPage: Equatable {
+    package static let signature = Array("OggS".utf8)
     /// The length in bytes of a page's header without the lacing values.
     static let headerLength = 27
     /// The maximum number of lacing values in a page, whose count is one byte.

@@ -4,7 +4,7 @@ import RTC
 /// the 32 little-endian bytes that libvpx and ffmpeg write.
 public struct IVFHeader: Equatable, Sendable {
     public static let length = 32
-    static let signature = Array("DKIF".utf8)
+    package static let signature = Array("DKIF".utf8)
 
     /// The FourCC of the codec, `VP80` for VP8.
     public var codec: String
