@@ -52,7 +52,9 @@ struct Serve: AsyncParsableCommand {
             logger.warning("\(warning)")
         }
         let reloading = await reloading(overrides)
-        @Sendable func makeServer(_ configuration: ConfabConfiguration, _ life: NodeLife?) throws -> ConfabServer {
+        @Sendable func makeServer(
+            _ configuration: ConfabConfiguration, _ project: ProjectFile, _ life: NodeLife?
+        ) throws -> ConfabServer {
             try ConfabServer(
                 configuration: configuration, project: project, life: life, logger: logger, prometheus: metrics,
                 supervisor: Supervisor(environment: environment), log: log, reloading: reloading
@@ -62,7 +64,7 @@ struct Serve: AsyncParsableCommand {
             }
         }
         guard configuration.cluster.node != nil else {
-            return try await makeServer(configuration, nil).run(signals: true)
+            return try await makeServer(configuration, project, nil).run(signals: true)
         }
         // Before the first life, so that a signal between two of them counts.
         let stop = await StopSignal.onTermination()
@@ -70,7 +72,10 @@ struct Serve: AsyncParsableCommand {
         try await NodeLives(stop: stop, logger: logger).run {
             let configuration = reloading?.latest ?? configuration
             let life = try await NodeLife.begin(configuration, logger: logger)
-            return try await Self.blocking { try makeServer(configuration, life) }
+            return try await Self.blocking {
+                // The secret may have been rotated during an earlier life.
+                try makeServer(configuration, try openProject(configuration), life)
+            }
         } serve: { server in
             try await server.run(signals: false, until: isStopped)
         }

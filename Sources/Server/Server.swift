@@ -144,6 +144,8 @@ public struct ConfabServer: Sendable {
         } catch {
             try? await storage.close()
             try? await group.shutdownGracefully()
+            // The life may have ended before the services ran. They refuse to run then.
+            if fence.isFenced { throw NodeFenced(hasActed: fence.hasActed) }
             throw error
         }
         try await storage.close()

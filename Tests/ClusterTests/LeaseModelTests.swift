@@ -18,13 +18,16 @@ struct LeaseModelTests {
 
     @Test("without one of the rules the model finds a life that acts although it is over", arguments: Missing.allCases)
     func finds(missing: Missing) {
-        let seed = Weather.seed()
-        var model = ClusterModel(missing.plan, seed: seed)
-        model.run(events: 400_000) { $0.overlaps > 0 }
-        print("leases \(missing), seed \(seed): \(model.figures)")
-        #expect(
-            model.figures.overlaps > 0,
-            "\(missing): no overlap was found, so the model does not test the rule, seed \(seed)")
+        let first = Weather.seed()
+        // The coincidence can be rare: some seeds have none in 400,000 events.
+        var found = false
+        for seed in first..<first + 4 where !found {
+            var model = ClusterModel(missing.plan, seed: seed)
+            model.run(events: 400_000) { $0.overlaps > 0 }
+            print("leases \(missing), seed \(seed): \(model.figures)")
+            found = model.figures.overlaps > 0
+        }
+        #expect(found, "\(missing): no overlap was found, so the model does not test the rule, seeds from \(first)")
     }
 
     @Test("half a minute after the weather is calm every node acts, and only their lives are left")

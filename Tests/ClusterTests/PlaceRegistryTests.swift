@@ -271,7 +271,7 @@ struct PlaceStoreTests {
         let seed = UInt64.random(in: 1...1_000_000)
         var (script, table) = (PlaceScript(seed: seed), PlaceStore())
         var met: Set<String> = []
-        for _ in 0..<2000 {
+        for _ in 0..<10_000 {
             switch table.handle(script.next()) {
             case .claimed: met.insert("claimed")
             case .held(nil): met.insert("free")

@@ -18,7 +18,7 @@
 /// differs from the row of `judge`. Then:
 ///
 ///     UPDATE judge SET timeline = …, started = …, since = now
-///     SELECT setval(sequence, last_value + 100)
+///     SELECT setval(sequence, last_value + 100 * the number of timelines since the last one that was noted)
 ///
 /// In any case, times that lie too far in the future are brought back, because another server's clock may be behind, and a clock may
 /// be set:
@@ -28,6 +28,7 @@
 ///     UPDATE node SET started = now WHERE started > now, and the same for `since` of epoch and judge
 ///
 /// A failover to an asynchronous standby may lose the last second, so the sequence skips the numbers that were perhaps taken in it.
+/// A second failover may lose that too, and every number must be given once: so it skips for each timeline.
 /// For ``Terms/settlingOfServer`` after `judge.since` no life is fenced, except by ``begin(node:former:)``, and no places become void.
 ///
 /// **Errors.** An operation that throws may have been carried out. Each can be repeated.

@@ -4,7 +4,7 @@
 /// about to expire. The conditions for a fence are checked again by the ledger, so that it does not matter who tries, or how late.
 ///
 /// The ledger's clock is a wall clock, so somebody may set it. If it is set forward, every lease looks expired. So this node relies on
-/// a view only if it has watched the clock for ``Terms/settlingOfServer`` without a gap, and the clock did not run faster than its own.
+/// a view only if it has watched the clock for ``Terms/settlingOfServer`` without a gap, and the clock ran as fast as its own.
 public struct Lives: Sendable {
     /// What the shell has to do.
     public enum Effect: Hashable, Sendable {
@@ -128,6 +128,8 @@ public struct Lives: Sendable {
 
     /// Compares the ledger's clock with this node's. 3 %, because the rates of both may be wrong by 1 % or a little more, and because the
     /// ways of both looks take an unknown part of the time.
+    ///
+    /// A clock that was set back counts as well: it may be that of another server, and have been set forward since.
     private mutating func watchClock(_ look: Look) {
         let earlier = compared
         compared = look
@@ -135,7 +137,9 @@ public struct Lives: Sendable {
             return steadySince = look.answered
         }
         let longest = (look.answered - earlier.requested) * 103 / 100
-        if look.view.clock - earlier.view.clock > longest { steadySince = look.answered }
+        let shortest = (look.requested - earlier.answered) * 97 / 100
+        let passed = look.view.clock - earlier.view.clock
+        if passed > longest || passed < shortest { steadySince = look.answered }
     }
 
     private mutating func judge(_ view: LedgerView, acting: Bool) -> [Effect] {

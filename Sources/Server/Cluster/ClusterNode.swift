@@ -45,6 +45,9 @@ final class ClusterNode: MachinePlaces {
 
     /// How long a question about a place may wait before its clients are told that the cluster is not available.
     static let longestWait = Duration.seconds(5)
+    private static let sentAwayFor = Duration.seconds(30)
+    /// With more, this node creates everything itself. Clients choose the names of rooms.
+    private static let maxSentAway = 1000
 
     let tag: NodeTag
     private let ledger: any Ledger
@@ -60,6 +63,9 @@ final class ClusterNode: MachinePlaces {
     private var registry: PlaceRegistry
     /// The questions that are not answered yet, and since when they wait.
     private var asked: [PlaceKey: Asked] = [:]
+    /// What other nodes were chosen for, and until when this node does not choose again. Who comes back after being sent away gets
+    /// it here, so nobody is sent to and fro.
+    private var sentAway: [PlaceKey: Cluster.Instant] = [:]
     /// Calls that were read from storage, and whose people's places cannot be claimed yet.
     private var restored: [Input] = []
     /// What this node publishes, and what the others have published. Nil if this node publishes nothing.
@@ -282,8 +288,11 @@ final class ClusterNode: MachinePlaces {
     // MARK: Places
 
     func reach(_ key: PlaceKey, _ machine: PlacedMachine, claims: Bool) {
-        let mayChoose = claims && registry.held[key] == nil && choice(for: machine) != nil
-        asked[key] = Asked(machine: machine, since: clock(), mayChoose: mayChoose)
+        let mayChoose = claims && registry.held[key] == nil && sentAway[key] == nil && choice(for: machine) != nil
+        let pending = asked[key]
+        asked[key] = Asked(
+            machine: machine, since: pending?.since ?? clock(),
+            mayChoose: mayChoose || (!claims && pending?.mayChoose == true))
         // A place that exists somewhere is not chosen again.
         handle(claims && !mayChoose ? .claim(key) : .find(key))
     }
@@ -329,7 +338,10 @@ final class ClusterNode: MachinePlaces {
         case .at(let holder): submit(.placed(key, at: holder))
         case .nowhere:
             guard question.mayChoose else { return submit(.unplaced(key)) }
-            if let other = choice(for: machine) { return submit(.placed(key, at: other)) }
+            if sentAway.count < Self.maxSentAway, let other = choice(for: machine) {
+                sentAway[key] = clock() + Self.sentAwayFor
+                return submit(.placed(key, at: other))
+            }
             asked[key] = Asked(machine: machine, since: question.since)
             handle(.claim(key))
         case .refused: submit(.placesUnavailable(key))
@@ -354,6 +366,7 @@ final class ClusterNode: MachinePlaces {
 
     /// Gives up the questions that have waited too long: Redis cannot be reached, or the cluster is changing.
     private func expireQuestions(at now: Cluster.Instant) {
+        sentAway = sentAway.filter { $0.value > now }
         for (key, question) in asked where now - question.since > Self.longestWait {
             asked[key] = nil
             handle(.release(key))

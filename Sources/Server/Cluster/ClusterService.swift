@@ -65,7 +65,13 @@ struct ClusterService: Service {
             node.turn = turn
             node.onFirstAct = { fence.noteAct() }
             node.records = NodeRecords(seal)
-            node.describe = describing(life.tag, configuration, gateway.value, media)
+            let describe = describing(life.tag, configuration, gateway.value, media)
+            node.describe = { [weak node] in
+                var record = describe()
+                // Until this node can create something, nobody should be sent here.
+                if node?.holds.isEmpty == false { record.state = .draining }
+                return record
+            }
             gateway.value.projectFileChanged = { [weak node] file in
                 node?.records?.use(NodeRecordSeal(file, at: clock.wallNow))
             }
@@ -81,11 +87,16 @@ struct ClusterService: Service {
 
     /// Refuses to start with a secret that no other node has: tokens of one node would not be valid on another.
     ///
-    /// - Throws: ``NodeSecretDiffers``, or `LedgerError` if PostgreSQL cannot be asked.
+    /// - Throws: ``NodeSecretDiffers``, but not if PostgreSQL or Redis cannot be asked.
     private static func compareSecret(
         _ seal: NodeRecordSeal, of life: NodeLife, _ places: RedisPlaces, _ logger: Logger
     ) async throws {
-        let others = try await life.ledger.look().lives.filter { $0.isUnfenced && $0.tag != life.tag }.map(\.tag)
+        let others: [NodeTag]
+        do throws(LedgerError) {
+            others = try await life.ledger.look().lives.filter { $0.isUnfenced && $0.tag != life.tag }.map(\.tag)
+        } catch {
+            return logger.warning("This node's secret was not compared with that of other nodes: \(error)")
+        }
         let found: [NodeTag: [UInt8]]
         do throws(RedisError) {
             found = try await places.records(of: others)

@@ -94,10 +94,10 @@ struct NodeRecords {
 
     // MARK: Choosing
 
-    /// Returns the node on which to create a machine that may be anywhere, if that is not this node: this one is busy, and another
-    /// one is less so.
+    /// Returns the node on which to create a machine that may be anywhere, if that is not this node: this one is busy or draining, and
+    /// another one is not.
     func choice(insteadOf own: NodeRecord, using random: inout some RandomNumberGenerator) -> NodeTag? {
-        guard own.load.share >= NodeChoice.loadLimit,
+        guard own.state == .draining || own.load.share >= NodeChoice.loadLimit,
             let tag = NodeChoice.choose(from: Array(records.values), region: own.region, using: &random),
             let other = records[tag], other.load.share < NodeChoice.loadLimit
         else { return nil }

@@ -8,7 +8,8 @@ import Wire
 extension PostgresConnection {
     /// The class of the advisory locks under which nodes begin lives. The other half of its number is the schema's and the node's.
     private static let beginningLock = 0x434F_4E4C
-    /// How many numbers of lives are skipped when another server has become the ledger. It may not know the last that were given.
+    /// How many numbers of lives are skipped for each failover of the ledger. The new server may not know the last that were given. The
+    /// number of failovers is the difference of the timelines, because a failover may also be unknown to the next one.
     private static let skippedLives = 100
     /// How many fenced lives are kept, the last ones. The view has fewer.
     private static let keptLives = 1000
@@ -28,22 +29,27 @@ extension PostgresConnection {
         "CAST(extract(epoch FROM \(interval)) * 1000000 AS BIGINT)"
     }
 
+    /// The number of a timeline, from its eight hexadecimal digits.
+    private static func number(_ timeline: String) -> String { "CAST(CAST('x' || \(timeline) AS BIT(32)) AS BIGINT)" }
+
     // MARK: The server
 
     /// Begins an operation. If another server has become the ledger, or it has started again, notes that: for some seconds no life
     /// is fenced then, because a failover or a crash can have lost renewals.
     func prepareOperation() throws {
-        let changed = try run(
+        let changed = try rows(
             """
             UPDATE judge SET timeline = server.timeline, started = server.started, since = \(Self.now) FROM (
                 SELECT substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) AS timeline, pg_postmaster_start_time() AS started
-            ) AS server WHERE (judge.timeline, judge.started) IS DISTINCT FROM (server.timeline, server.started)
+            ) AS server, (SELECT timeline FROM judge) AS former
+            WHERE (judge.timeline, judge.started) IS DISTINCT FROM (server.timeline, server.started)
+            RETURNING CASE WHEN former.timeline ~ '^[0-9A-F]{8}$'
+                THEN greatest(1, \(Self.number("server.timeline")) - \(Self.number("former.timeline"))) ELSE 1 END AS failovers
             """, [])
-        if changed > 0 {
+        if let failovers: Int64 = try changed.first?.value("failovers") {
             _ = try rows(
-                """
-                SELECT setval('nodeLife', least(last_value + \(Self.skippedLives), \(NodeTag.lastLife))) AS life FROM nodeLife
-                """, [])
+                "SELECT setval('nodeLife', least(last_value + ? * \(Self.skippedLives), \(NodeTag.lastLife))) AS life FROM nodeLife",
+                [failovers])
         }
         try bringTimesBack()
     }

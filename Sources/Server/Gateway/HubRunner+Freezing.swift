@@ -68,7 +68,10 @@ extension HubRunner {
     ///
     /// - Parameter lookupStart: ``lookupStart`` before storage was read.
     func submit(claimOf key: PlaceKey, _ machine: PlacedMachine, _ stored: StoredState, lookupStart: LookupStart) {
-        if case .person(let person) = machine { claimedRecords[key] = (person, lookupStart) }
+        // If the key was claimed twice, the older lookup counts for both.
+        if case .person(let person) = machine, claimedRecords[key] == nil {
+            claimedRecords[key] = (person, lookupStart)
+        }
         submit(.claimed(key, stored))
     }
 

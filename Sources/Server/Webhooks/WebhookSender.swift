@@ -207,6 +207,8 @@ final class WebhookSender: Service {
                 return .failed("the project has no webhook")
             }
             let request = PushRequest.webhook(message, to: target, at: now().wall)
+            // The lease may have ended during these questions.
+            guard turn?.isOurs ?? true else { return .postponed }
             result = Self.result(try await transport.exchange(request))
         } catch {
             if Task.isCancelled { throw error }

@@ -3,7 +3,8 @@ import Synchronization
 /// Whether this node of a cluster delivers webhooks now. All nodes store events in one outbox, and the oldest life delivers them.
 ///
 /// Lives get their numbers in order, so the next node's turn comes only when this one's life is over, and it does not deliver while its
-/// lease is not valid. So no two nodes begin to send one event at the same time.
+/// lease is not valid. So no two nodes begin to send one event at the same time. A request
+/// that is under way when the lease ends may overlap with the next node's, which has the same delivery id.
 final class WebhookTurn: Sendable {
     private let end = Mutex(ContinuousClock.now)
 

@@ -177,7 +177,6 @@ struct ClusterModel {
         ledgerBackAt = now
         for index in nodes.indices {
             (nodes[index].pausedUntil, nodes[index].cutUntil, nodes[index].redisCutUntil) = (now, now, now)
-            nodes[index].store = redis.count - 1
             if plan.places > 0 { queue.add(.connect(index), at: now) }
         }
     }

@@ -59,8 +59,8 @@ struct LedgerModel {
     private mutating func prepare(at time: Int64) -> Int64 {
         let now = clock.reading(at: time)
         if state.server != server {
+            state.lastLife += UInt32(100 * (server - state.server))
             (state.server, state.since) = (server, now)
-            state.lastLife += 100
         }
         state.since = min(state.since, now)
         for index in state.rows.indices {
