@@ -128,7 +128,7 @@ public struct PlaceRegistry: Sendable {
     /// Creates the registry of a life that has just begun, and so has no places.
     public init(of tag: NodeTag) { self.tag = tag }
 
-    /// Whether this life has registered under some epoch. From then on it can take clients: while Redis is away, those that need a new
+    /// Whether this life has registered under any epoch. After that it can accept clients: while Redis is away, those that need a new
     /// place wait.
     public private(set) var hasRegistered = false
 

@@ -43,7 +43,7 @@ final class ClusterNode: MachinePlaces {
         var mayChoose = false
     }
 
-    /// How long a question about a place may wait before its clients are told that the cluster is not available.
+    /// How long a question about a place may wait. After that, its clients get `cluster_unavailable`.
     static let longestWait = Duration.seconds(5)
     private static let sentAwayFor = Duration.seconds(30)
     /// With more, this node creates everything itself. Clients choose the names of rooms.

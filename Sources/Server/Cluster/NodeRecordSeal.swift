@@ -99,7 +99,7 @@ struct NodeRecordReader: Sendable {
 
     init(_ seal: NodeRecordSeal) { self.seal = seal }
 
-    /// Uses another secret from now on.
+    /// Replaces the secret.
     mutating func use(_ seal: NodeRecordSeal) { self.seal = seal }
 
     /// Opens a record. The newest one can be opened again.

@@ -8,8 +8,8 @@ import Foundation
 
 /// What this node tells the others about itself in Redis, and what they tell.
 ///
-/// Records are sealed with the project's secret, so whoever can write into Redis can hide them, but neither read nor forge them, nor
-/// bring back older ones. Nothing that must be right depends on them: without a node's record, the others only choose it less often.
+/// Records are sealed with the project's secret. Somebody who can write to Redis can delete them, but cannot read, forge or replay
+/// them. Nothing that must be right depends on them: without a node's record, the others only choose it less often.
 struct NodeRecords {
     /// Why the record of a living node is ignored.
     enum Refusal: Equatable {
@@ -38,7 +38,7 @@ struct NodeRecords {
 
     init(_ seal: NodeRecordSeal) { (self.seal, reader) = (seal, NodeRecordReader(seal)) }
 
-    /// Uses another secret from now on, because the operator has rotated it.
+    /// Replaces the secret, after the operator has rotated it.
     mutating func use(_ seal: NodeRecordSeal) {
         self.seal = seal
         reader.use(seal)

@@ -11,6 +11,6 @@ final class WebhookTurn: Sendable {
     /// Whether events may be sent now.
     var isOurs: Bool { end.withLock { ContinuousClock.now < $0 } }
 
-    /// Sets for how long this node may send, from now on. Not positive: not any more.
+    /// Sets how much longer this node may send. If the duration is not positive, it must stop.
     func last(_ duration: Duration) { end.withLock { $0 = ContinuousClock.now + duration } }
 }

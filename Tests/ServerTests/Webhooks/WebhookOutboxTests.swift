@@ -132,7 +132,7 @@ import Wire
         }
     }
 
-    @Test func `what a life of a node has reported ends with it, and sessions with somebody of another node go on`()
+    @Test func `when a life ends, its streams and connections end, and sessions with people on other nodes continue`()
         async throws
     {
         try await withDatabases { open in
