@@ -58,12 +58,13 @@ struct PlaceModelTests {
 
     @Test("two minutes after the weather is calm every place is claimed by one node that acts")
     func recovers() {
-        // Fixed seeds. One random seed in twenty ends with an epoch of a Redis that nobody uses any more: a node that still saw it began
-        // the epoch after another node had begun that of the Redis which replaced it. docs/cluster.md describes this fault.
-        for seed: UInt64 in [465_591, 354_211, 899_451] { recovers(seed: seed) }
+        // The first three begin epochs in the wrong order: a node that still sees a former Redis begins its epoch after another
+        // node has begun that of the Redis which replaced it.
+        for seed in [187_954, 485_362, 362_709, Weather.seed()] { recovers(seed: seed) }
     }
 
     private func recovers(seed: UInt64) {
+        print("places after calm, seed \(seed)")
         var model = ClusterModel(Self.plan, seed: seed)
         for _ in 0..<4 {
             model.isCalm = false

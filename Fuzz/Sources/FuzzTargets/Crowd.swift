@@ -224,6 +224,7 @@ struct Crowd {
             let known = (0..<6).map { KnownIDs.identity($0) }.first { FuzzProject.project.personID(of: $0) == person }
             return .person(known.map { FoundRecord(identity: $0, record: PersonRecord(profile: Profile())) })
         case .callLog: return .callLog([], next: nil)
+        case .callHome: return .callHome(nil)
         case .register: return .push(isReachable: true)
         case .unregister, .wakeable: return .push(isReachable: false)
         }

@@ -73,13 +73,22 @@ public protocol Ledger: Sendable {
     /// - Returns: whether the life is fenced now, by this call or an earlier one.
     func fence(_ tag: NodeTag, heir: NodeTag) async throws(LedgerError) -> Bool
 
-    /// Begins a new epoch, unless this store has one or had one.
+    /// Begins a new epoch, unless this store is current already.
     ///
-    ///     INSERT INTO epoch VALUES ((SELECT max(number) FROM epoch) + 1, store, now) ON CONFLICT (store) DO NOTHING
+    ///     INSERT INTO epoch VALUES ((SELECT max(number) FROM epoch) + 1, store, now)
+    ///     ON CONFLICT (store) DO UPDATE SET number = …, since = now
+    ///     WHERE it is not current AND (the life AND NOT fenced AND its epoch = the current number
+    ///         OR NOT EXISTS (a life that is NOT fenced AND whose epoch = the current number)
+    ///             AND greatest(the current epoch's since, judge.since) + 15 s < now)
     ///
-    /// A store that another one has replaced does not become current again, because it has missed claims.
-    /// - Parameter store: identifies what Redis remembers, as in ``Epoch/store``.
-    func beginEpoch(of store: String) async throws(LedgerError)
+    /// A store that another one has replaced becomes current again only if nobody uses the other one: if a life asks for it that has
+    /// registered under the other one and has left it, or if no life has registered under that in time. Without this, nodes that
+    /// still see a former Redis and come late could make it current for good. A node that sees a former Redis for longer must not
+    /// take the epoch back and forth.
+    /// - Parameters:
+    ///   - store: identifies what Redis remembers, as in ``Epoch/store``.
+    ///   - tag: the life that asks.
+    func beginEpoch(of store: String, by tag: NodeTag) async throws(LedgerError)
 
     /// Notes that a life has registered all its places under an epoch.
     ///

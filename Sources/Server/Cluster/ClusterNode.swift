@@ -315,8 +315,8 @@ final class ClusterNode: MachinePlaces {
                 self?.handle(reply.map { .replied(number, $0) } ?? .failed(number))
             }
         case .beginEpoch(let store):
-            ask { [ledger] in
-                try await ledger.beginEpoch(of: store)
+            ask { [ledger, tag] in
+                try await ledger.beginEpoch(of: store, by: tag)
             } then: { _, _ in
             }
         case .note(let epoch):

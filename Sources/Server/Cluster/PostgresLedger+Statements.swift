@@ -153,16 +153,28 @@ extension PostgresConnection {
 
     // MARK: Epochs
 
-    func beginEpoch(of store: String) throws {
+    func beginEpoch(of store: String, by tag: NodeTag) throws {
         // Two nodes must not take the same number.
         _ = try rows("SELECT timeline FROM judge FOR UPDATE", [])
         try run(
             """
-            INSERT INTO epoch (number, store, since) SELECT COALESCE(max(number), 0) + 1, ?, \(Self.now) FROM epoch
-            ON CONFLICT (store) DO NOTHING
-            """, [store])
+            INSERT INTO epoch (number, store, since) SELECT COALESCE(max(number), 0) + 1, ?3, \(Self.now) FROM epoch
+            ON CONFLICT (store) DO UPDATE SET number = excluded.number, since = excluded.since
+            WHERE epoch.number < \(Self.currentEpoch) AND (\(Self.hasLeftEpoch) OR \(Self.isUnusedEpoch))
+            """, tag.key + [store])
         try run("DELETE FROM epoch WHERE number <= \(Self.currentEpoch) - \(Self.keptEpochs)", [])
     }
+
+    /// Whether the life `?1`, `?2` has registered under the current epoch.
+    private static let hasLeftEpoch =
+        "EXISTS (SELECT 1 FROM node WHERE node = ?1 AND life = ?2 AND NOT fenced AND epoch = \(currentEpoch))"
+
+    /// Whether no life has registered under the current epoch in time.
+    private static let isUnusedEpoch = """
+        NOT EXISTS (SELECT 1 FROM node WHERE NOT fenced AND epoch = \(currentEpoch))
+            AND (SELECT greatest(max(epoch.since), max(judge.since)) FROM epoch, judge)
+                + \(interval(Terms.registrationTime)) < \(now)
+        """
 
     func register(_ tag: NodeTag, under epoch: Epoch) throws -> Bool {
         try run(

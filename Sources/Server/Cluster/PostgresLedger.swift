@@ -74,8 +74,8 @@ public final class PostgresLedger: Ledger {
         try await transaction { try $0.fence(tag, heir: heir) }
     }
 
-    public func beginEpoch(of store: String) async throws(LedgerError) {
-        try await transaction { try $0.beginEpoch(of: store) }
+    public func beginEpoch(of store: String, by tag: NodeTag) async throws(LedgerError) {
+        try await transaction { try $0.beginEpoch(of: store, by: tag) }
     }
 
     public func register(_ tag: NodeTag, under epoch: Epoch) async throws(LedgerError) -> Bool {

@@ -47,6 +47,8 @@ struct QueryHandler: Sendable {
             let found = try await storage.callLog(
                 of: question.identity, before: before ?? nil, limit: page.limit ?? Limits.callLogRows)
             return .callLog(found.calls, next: found.next?.text)
+        case .callHome(let call):
+            return .callHome(try await storage.home(of: call, of: question.identity))
         case .register(let registration):
             guard let pushNotifier else {
                 throw WireError(.pushNotAllowed, "Push notifications are not available on this server.")

@@ -1,3 +1,4 @@
+import Cluster
 import Foundation
 import Signaling
 import Wire
@@ -30,6 +31,23 @@ extension SQLTransaction {
             SELECT openCall.* FROM openCall LEFT JOIN callLife USING (call) WHERE COALESCE(life, 0) = ? ORDER BY placedAt, call
             """, [Int64(life)]
         ).map { try StoredCall(row: $0) }
+    }
+
+    /// Returns which node has a call of this person; nil if there is no such call. Only PostgreSQL has the tables.
+    func home(of call: CallID, of person: IdentityID) throws -> CallHome? {
+        let found = try rows(
+            """
+            SELECT node.node AS node, node.life AS life
+            FROM openCall LEFT JOIN callLife USING (call) LEFT JOIN node ON node.life = callLife.life AND NOT node.fenced
+            WHERE openCall.call = ? AND ? IN (openCall.caller, openCall.callee)
+            """, [call.blob, person.blob])
+        guard let row = found.first else { return nil }
+        let (node, life): (Int64?, Int64?) = (try row.optional("node"), try row.optional("life"))
+        // Calls from before the cluster have no life until a node has taken them over.
+        guard let node, let life, let tag = NodeTag(node: UInt16(clamping: node), life: UInt32(clamping: life)) else {
+            return .changing
+        }
+        return .node(tag)
     }
 
     /// Makes the calls of another life those of the node that writes.

@@ -74,6 +74,9 @@ public protocol Storage: WebhookOutbox {
     /// - Parameter life: the number of the life; 0 for calls from before the cluster.
     func openCalls(of life: UInt32) async throws -> [StoredCall]
 
+    /// Returns which node of a cluster has this ongoing call of a person; nil if there is no such call.
+    func home(of call: CallID, of person: IdentityID) async throws -> CallHome?
+
     /// Makes the ongoing calls of a life that has ended those of this node's life. Its heir restores them.
     ///
     /// - Returns: all calls of this node's life, oldest first.
@@ -218,6 +221,9 @@ extension Storage {
 
     /// Returns nothing: storage that only one server uses has no calls of other servers.
     public func openCalls(of life: UInt32) async throws -> [StoredCall] { [] }
+
+    /// Returns nothing, as ``openCalls(of:)``.
+    public func home(of call: CallID, of person: IdentityID) async throws -> CallHome? { nil }
 
     /// Returns nothing, as ``openCalls(of:)``.
     public func takeOverCalls(of life: UInt32) async throws -> [StoredCall] { [] }

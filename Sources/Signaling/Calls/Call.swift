@@ -52,8 +52,12 @@ struct Call: Machine, Equatable, Sendable {
 
     static func make(_ id: CallID, for event: CallEvent, _ context: inout Context) -> Call? {
         switch event {
-        case .begin, .restore: Call(id: id)
-        default: nil
+        case .begin, .restore: return Call(id: id)
+        case .returned(_, let client, let re):
+            // Storage has the call, but this node has not restored it yet, or it has just ended.
+            context.fail(.callMoves, Request(client, re))
+            return nil
+        default: return nil
         }
     }
 
@@ -114,6 +118,7 @@ struct Call: Machine, Equatable, Sendable {
             setAway(false, identity, &context)
             admit(place, since: since, &context)
             if self[place.other].isAway { context.tell(.person(identity, .call(.partnerAway(id, true)))) }
+        case .returned(let identity, let client, let re): readmit(identity, Request(client, re), &context)
         case .joined(let identity): joined(identity)
         case .merge(let other):
             if isRinging { end(.merged, .merged, of: other, &context) }
@@ -308,6 +313,18 @@ struct Call: Machine, Equatable, Sendable {
         callee.isAway = true
         state = .joining(since: acceptedAt, until: context.now + context.rules.resumeGrace + context.rules.joinTimeout)
         context.tell(.session(session, .matchOpened(id.binding, places: 2, of: id)))
+    }
+
+    /// Gives a person who came to this node after the call their part in it.
+    private func readmit(_ identity: IdentityID, _ request: Request, _ context: inout Context) {
+        var call = stored(context.moment)
+        switch state {
+        case .ringing: call.ringsUntil = ringsUntil
+        case .joining(let since, _), .active(let since): call.acceptedAt = since
+        case .new, .asking, .over: return context.fail(.callMoves, request)
+        }
+        guard place(of: identity) != nil else { return context.fail(.callMoves, request) }
+        context.tell(.person(identity, .call(.readmitted(call, request.client, re: request.re))))
     }
 
     // MARK: Sides

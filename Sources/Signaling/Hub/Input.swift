@@ -152,6 +152,8 @@ extension Hub {
         case (.callLog, .callLog(let records, let next)):
             let log = CallNotice.Log(re: request.re, calls: LoggedCall.list(records, context.project), next: next)
             context.send(.call(.log(log)), to: request.client)
+        case (.callHome(let call), .callHome(let home)):
+            context.tell(.person(question.identity, .call(.located(call, home, request.client, re: request.re))))
         case (.wakeable, .push(let isReachable)):
             context.tell(.person(question.identity, .presence(.pushChanged(isReachable: isReachable))))
         // No client is waiting for this answer. If the query failed, keep the previous state.

@@ -44,6 +44,9 @@ public enum CallEvent: Equatable, Sendable {
     case video(IdentityID, Bool)
     /// The person returned after a server restart or on another device, and needs a new session token.
     case rejoin(IdentityID)
+    /// The person came to this node after the call, and asks to rejoin it: this node restored the call when they were on another
+    /// one. Answered with `PersonCallEvent.readmitted`.
+    case returned(IdentityID, ConnectionID, re: UInt64)
     // From the session.
     case joined(IdentityID)
     // From another call, when two people called each other at the same time. This call ends in favor of that one.
@@ -81,6 +84,10 @@ public enum CallLeaving: Equatable, Sendable {
 public enum PersonCallEvent: Equatable, Sendable {
     /// This person was in this call when the server stopped.
     case restored(StoredCall)
+    /// This person is in this call, which was restored while they were on another node. This device asks to rejoin it.
+    case readmitted(StoredCall, ConnectionID, re: UInt64)
+    /// Where the call is that this device asks to rejoin; nil if nowhere.
+    case located(CallID, CallHome?, ConnectionID, re: UInt64)
     /// An incoming call requests permission to ring. Answered with `CallEvent.answered`.
     case asked(CallOffer)
     /// The call is stored and may ring.

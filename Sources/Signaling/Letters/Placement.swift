@@ -54,6 +54,18 @@ extension WireError {
                 + "first.", at: tag.nodeName)
     }
 
+    /// The error for a request to rejoin a call that another node has.
+    static func callElsewhere(at tag: NodeTag) -> WireError {
+        WireError(
+            .elsewhere, "This call is on another server of this cluster. Rejoin it there.", retryable: true,
+            at: tag.nodeName)
+    }
+
+    /// The error for a request to rejoin a call whose node has stopped, and which no other node has continued yet.
+    static let callMoves = WireError(
+        .clusterUnavailable, "Another server of this cluster is about to continue this call. Try again in a moment.",
+        retryable: true, retryAfter: .seconds(1))
+
     /// The error for an idle client of a node that is about to stop.
     static let serverStops = WireError(
         .elsewhere, "This server is about to stop. Connect to another server of this cluster.", retryable: true)

@@ -1,3 +1,4 @@
+import Cluster
 import Wire
 
 /// A query to storage or another part of the shell.
@@ -5,6 +6,8 @@ public enum Query: Equatable, Sendable {
     /// Looks up the person with this public id and their record.
     case person(PersonID, Introduction)
     case callLog(CallVerb.LogPage)
+    /// Asks which node has this ongoing call of the person. Only in a cluster.
+    case callHome(CallID)
     /// Stores a push registration. The shell decides whether to accept it.
     case register(PushRegistration)
     case unregister(PushVerb.Unregister)
@@ -40,9 +43,18 @@ public enum Finding: Equatable, Sendable {
     case person(FoundRecord?)
     /// `next` is the cursor for the next older page; nil if there is none.
     case callLog([CallRecord], next: String?)
+    /// `nil` if the person has no such call, or if it is over.
+    case callHome(CallHome?)
     /// A push registration was added or removed. `isReachable` is true if the person still has a registration.
     case push(isReachable: Bool)
     case refused(WireError)
+}
+
+/// Which node of a cluster has an ongoing call.
+public enum CallHome: Equatable, Sendable {
+    case node(NodeTag)
+    /// The life of its node is over, and the heir has not taken the call over yet.
+    case changing
 }
 
 /// A person that a lookup found.

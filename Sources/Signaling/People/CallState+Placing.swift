@@ -20,8 +20,8 @@ extension CallState {
         context.fail(WireError(.callSelf, "You cannot call yourself."), request)
     }
 
-    /// Returns the reason why this person cannot place a call now, or nil if they can.
-    private func obstacle(_ snapshot: PersonSnapshot) -> WireError? {
+    /// Returns the reason why this person cannot place or rejoin a call now, or nil if they can.
+    func obstacle(_ snapshot: PersonSnapshot) -> WireError? {
         if isInCall { return WireError(.elsewhere, "You are already in a call. End it first.") }
         if snapshot.searchName != nil {
             return WireError(

@@ -86,7 +86,7 @@ extension CallState {
     /// Handles a device's request to rejoin a call after a server restart, or instead of another device that has lost its
     /// connection.
     mutating func rejoin(_ call: CallID, _ request: Request, _ snapshot: PersonSnapshot, _ context: inout Context) {
-        guard var part = self[call] else { return noCall(request, &context) }
+        guard var part = self[call] else { return locate(call, request, snapshot, &context) }
         guard part.ending == nil else {
             return wrongCallState(request, "This call is already ending. Wait for call.ended.", &context)
         }
@@ -94,6 +94,8 @@ extension CallState {
             return onOtherDevice(request, &context)
         }
         switch part.state {
+        // A client that was redirected repeats the request, and may ask again when it restores its calls.
+        case .entering(request.client, _, _): context.ok(request)
         case .asked, .entering:
             wrongCallState(request, "This call is still connecting. Try again in a moment.", &context)
         case .ringing(let rung):
@@ -116,6 +118,37 @@ extension CallState {
             self[call] = part
             context.tell(.call(call, .rejoin(snapshot.id)))
         }
+    }
+
+    /// Asks storage which node has a call that this node does not know. When a node dies, another one continues its calls, and
+    /// the two people can come back to any nodes.
+    private func locate(_ call: CallID, _ request: Request, _ snapshot: PersonSnapshot, _ context: inout Context) {
+        guard context.tag != nil else { return noCall(request, &context) }
+        context.query(Question(identity: snapshot.id, client: request.client, re: request.re, .callHome(call)))
+    }
+
+    mutating func located(
+        _ call: CallID, _ home: CallHome?, _ request: Request, _ snapshot: PersonSnapshot, _ context: inout Context
+    ) {
+        // The call may have been restored here meanwhile.
+        if self[call] != nil { return rejoin(call, request, snapshot, &context) }
+        switch home {
+        case nil: noCall(request, &context)
+        case .changing: context.fail(.callMoves, request)
+        case .node(let tag) where tag == context.tag:
+            context.tell(.call(call, .returned(snapshot.id, request.client, re: request.re)))
+        case .node(let tag): context.fail(.callElsewhere(at: tag), request)
+        }
+    }
+
+    mutating func readmitted(
+        _ call: StoredCall, _ request: Request, _ snapshot: PersonSnapshot, _ context: inout Context
+    ) {
+        if self[call.id] == nil {
+            if let error = obstacle(snapshot) { return context.fail(error, request) }
+            restore(call, snapshot, context)
+        }
+        rejoin(call.id, request, snapshot, &context)
     }
 
     // MARK: Ending

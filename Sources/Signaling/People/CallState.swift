@@ -138,6 +138,10 @@ extension CallState {
     mutating func handle(_ event: PersonCallEvent, _ snapshot: PersonSnapshot, _ context: inout Context) {
         switch event {
         case .restored(let call): restore(call, snapshot, context)
+        case .located(let call, let home, let client, let re):
+            located(call, home, Request(client, re), snapshot, &context)
+        case .readmitted(let call, let client, let re):
+            readmitted(call, Request(client, re), snapshot, &context)
         case .ring(let call): ring(call, snapshot, &context)
         case .placed(let offer, let client, let re):
             placed(offer, Request(client, re), snapshot, &context)

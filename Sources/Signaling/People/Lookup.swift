@@ -53,7 +53,7 @@ struct Lookup: Machine {
             }
             context.tell(.person(introduction.identity, .introduced(introduction, person)))
         case .refused(let error): context.fail(error, introduction.request)
-        case .callLog, .push: context.fail(.internalError, introduction.request)
+        case .callLog, .callHome, .push: context.fail(.internalError, introduction.request)
         }
     }
 }

@@ -120,7 +120,7 @@ extension ClusterModel {
         case (.look(let number), _?): answer = .looked(number, ledger.look(at: now))
         case (.fence(let dead), let tag?): _ = ledger.fence(dead, heir: tag, at: now)
         case (.fenceUnregistered, let tag?): ledger.fenceUnregistered(heir: tag, at: now)
-        case (.beginEpoch(let store), _?): ledger.beginEpoch(of: store, at: now)
+        case (.beginEpoch(let store), let tag?): ledger.beginEpoch(of: store, by: tag, at: now)
         case (.note(let epoch), let tag?):
             answer = .noted(epoch, plan.claimsAtOnce || ledger.register(tag, under: epoch, at: now))
         }

@@ -127,11 +127,22 @@ struct LedgerModel {
         return true
     }
 
-    mutating func beginEpoch(of store: String, at time: Int64) {
+    mutating func beginEpoch(of store: String, by tag: NodeTag, at time: Int64) {
         let now = prepare(at: time)
         defer { record(at: time) }
-        guard !state.epochs.contains(where: { $0.epoch.store == store }) else { return }
-        state.epochs.append((Epoch(number: (state.epochs.last?.epoch.number ?? 0) + 1, store: store), now))
+        let number = (state.epochs.last?.epoch.number ?? 0) + 1
+        if let known = state.epochs.firstIndex(where: { $0.epoch.store == store }) {
+            guard canReturn(to: known, by: tag, now: now) else { return }
+            state.epochs.remove(at: known)
+        }
+        state.epochs.append((Epoch(number: number, store: store), now))
+    }
+
+    /// Whether a former epoch's store may become current again.
+    private func canReturn(to known: Int, by tag: NodeTag, now: Int64) -> Bool {
+        guard known < state.epochs.count - 1, let (current, since) = state.epochs.last else { return false }
+        let users = state.rows.filter { !$0.isFenced && $0.epoch == current.number }
+        return users.contains { $0.tag == tag } || users.isEmpty && max(since, state.since) + 15_000_000 < now
     }
 
     mutating func register(_ tag: NodeTag, under epoch: Epoch, at time: Int64) -> Bool {

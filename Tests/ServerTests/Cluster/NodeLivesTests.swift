@@ -139,7 +139,7 @@ import Wire
         func begin(node: UInt16, former: NodeTag?) async throws(LedgerError) -> Beginning { throw Self.unused }
         func look() async throws(LedgerError) -> LedgerView { throw Self.unused }
         func fence(_ tag: NodeTag, heir: NodeTag) async throws(LedgerError) -> Bool { throw Self.unused }
-        func beginEpoch(of store: String) async throws(LedgerError) { throw Self.unused }
+        func beginEpoch(of store: String, by tag: NodeTag) async throws(LedgerError) { throw Self.unused }
         func register(_ tag: NodeTag, under epoch: Epoch) async throws(LedgerError) -> Bool { throw Self.unused }
         func fenceUnregistered(heir: NodeTag) async throws(LedgerError) { throw Self.unused }
         private static let unused = LedgerError(.unusable, "")

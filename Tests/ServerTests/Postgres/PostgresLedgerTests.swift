@@ -180,7 +180,7 @@ struct PostgresLedgerTests: StorageFixtures {
             try await bench.settle()
             try await bench.expire(first)
             #expect(try await bench.ledger.fence(first, heir: second))
-            try await bench.ledger.beginEpoch(of: "a")
+            try await bench.ledger.beginEpoch(of: "a", by: first)
             for column in ["aliveUntil", "started", "voidFrom"] { try await bench.pass(seconds: -3600, "node", column) }
             try await bench.pass(seconds: -3600, "epoch", "since")
             try await bench.pass(seconds: -3600, "judge", "since")
@@ -208,7 +208,7 @@ struct PostgresLedgerTests: StorageFixtures {
             #expect(view.lives.isEmpty && view.epoch == nil && view.epochAge == .zero)
             let first = try await bench.begin(1)
             let second = try await bench.begin(1, former: first)
-            try await bench.ledger.beginEpoch(of: "run:replica")
+            try await bench.ledger.beginEpoch(of: "run:replica", by: first)
             let epoch = try #require(try await bench.ledger.look().epoch)
             #expect(epoch == Epoch(number: 1, store: "run:replica"))
             #expect(try await bench.ledger.register(second, under: epoch))
@@ -231,10 +231,51 @@ struct PostgresLedgerTests: StorageFixtures {
 
     // MARK: Epochs
 
-    @Test func `a store that another one has replaced does not become current again`() async throws {
+    @Test func `a replaced store does not become current again while the other one is used`()
+        async throws
+    {
         try await withLedger { bench in
-            for store in ["a", "a", "b", "a"] { try await bench.ledger.beginEpoch(of: store) }
-            #expect(try await bench.ledger.look().epoch == Epoch(number: 2, store: "b"))
+            let (first, second) = (try await bench.begin(1), try await bench.begin(2))
+            for store in ["a", "a", "b", "a"] { try await bench.ledger.beginEpoch(of: store, by: first) }
+            let epoch = Epoch(number: 2, store: "b")
+            #expect(try await bench.ledger.look().epoch == epoch)
+            #expect(try await bench.ledger.register(second, under: epoch))
+            try await bench.pass(seconds: 60, "epoch", "since")
+            try await bench.pass(seconds: 60, "judge", "since")
+            try await bench.ledger.beginEpoch(of: "a", by: first)
+            #expect(try await bench.ledger.look().epoch == epoch)
+        }
+    }
+
+    @Test func `a store becomes current again for a life that has left the store which replaced it`() async throws {
+        try await withLedger { bench in
+            let tag = try await bench.begin(1)
+            for store in ["a", "b"] { try await bench.ledger.beginEpoch(of: store, by: tag) }
+            #expect(try await bench.ledger.register(tag, under: Epoch(number: 2, store: "b")))
+            for _ in 0..<2 { try await bench.ledger.beginEpoch(of: "a", by: tag) }
+            let epoch = Epoch(number: 3, store: "a")
+            #expect(try await bench.ledger.look().epoch == epoch)
+            #expect(try await bench.life(tag)?.epoch == 2, "it has to register again")
+            #expect(try await bench.ledger.register(tag, under: epoch))
+        }
+    }
+
+    @Test func `a store becomes current again if nobody has registered under the other one in time`()
+        async throws
+    {
+        try await withLedger { bench in
+            let (first, second) = (try await bench.begin(1), try await bench.begin(2))
+            for store in ["a", "b"] { try await bench.ledger.beginEpoch(of: store, by: first) }
+            #expect(try await bench.ledger.register(second, under: Epoch(number: 2, store: "b")))
+            try await bench.expire(second)
+            try await bench.settle()
+            #expect(try await bench.ledger.fence(second, heir: first))
+            try await bench.ledger.beginEpoch(of: "a", by: first)
+            #expect(try await bench.ledger.look().epoch?.store == "b", "another life can still register")
+            try await bench.pass(seconds: 60, "epoch", "since")
+            try await bench.pass(seconds: 60, "judge", "since")
+            try await bench.ledger.beginEpoch(of: "a", by: first)
+            #expect(try await bench.ledger.look().epoch == Epoch(number: 3, store: "a"))
         }
     }
 
@@ -244,7 +285,7 @@ struct PostgresLedgerTests: StorageFixtures {
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for number in 0..<20 {
                     let ledger = number % 2 == 0 ? bench.ledger : other
-                    group.addTask { try await ledger.beginEpoch(of: "\(number)") }
+                    group.addTask { try await ledger.beginEpoch(of: "\(number)", by: NodeTag(node: 1, life: 1)!) }
                 }
                 try await group.waitForAll()
             }
@@ -256,10 +297,10 @@ struct PostgresLedgerTests: StorageFixtures {
     @Test func `a life registers only under the current epoch`() async throws {
         try await withLedger { bench in
             let tag = try await bench.begin(1)
-            try await bench.ledger.beginEpoch(of: "a")
+            try await bench.ledger.beginEpoch(of: "a", by: tag)
             let first = try #require(try await bench.ledger.look().epoch)
             #expect(try await bench.ledger.register(tag, under: first))
-            try await bench.ledger.beginEpoch(of: "b")
+            try await bench.ledger.beginEpoch(of: "b", by: tag)
             #expect(try await bench.ledger.register(tag, under: first) == false)
             #expect(try await bench.ledger.register(tag, under: Epoch(number: 2, store: "a")) == false)
             #expect(try await bench.life(tag)?.epoch == 1)
@@ -275,9 +316,9 @@ struct PostgresLedgerTests: StorageFixtures {
     {
         try await withLedger { bench in
             let (first, second, new) = (try await bench.begin(1), try await bench.begin(2), try await bench.begin(3))
-            try await bench.ledger.beginEpoch(of: "earlier")
+            try await bench.ledger.beginEpoch(of: "earlier", by: first)
             #expect(try await bench.ledger.register(first, under: Epoch(number: 1, store: "earlier")))
-            try await bench.ledger.beginEpoch(of: "a")
+            try await bench.ledger.beginEpoch(of: "a", by: first)
             for column in ["started", "aliveUntil"] { try await bench.pass(seconds: 60, "node", column) }
             #expect(try await bench.ledger.renew(first) == .renewed)
             func hasFenced() async throws -> Bool {

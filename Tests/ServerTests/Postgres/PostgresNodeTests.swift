@@ -185,6 +185,29 @@ struct PostgresNodeTests: StorageFixtures {
         }
     }
 
+    @Test func `storage knows which node has a call, for the people in it`() async throws {
+        try await withLedger { bench in
+            let (first, second) = (try await bench.begin(1), try await bench.begin(2))
+            let (mine, other) = (try await bench.storage(first), try await bench.storage(second))
+            try await mine.commit([.callPlaced(call(1))])
+            let id = try call(1).id
+            for person in [alice, bob] {
+                let home = try await other.home(of: id, of: person)
+                #expect(home == .node(first))
+            }
+            #expect(try await other.home(of: id, of: IdentityID(high: 77, low: 77)) == nil)
+            #expect(try await other.home(of: try call(2).id, of: alice) == nil)
+            try await mine.close()
+            try await bench.settle()
+            try await bench.expire(first)
+            #expect(try await bench.ledger.fence(first, heir: second))
+            #expect(try await other.home(of: id, of: bob) == .changing)
+            _ = try await other.takeOverCalls(of: first.life)
+            #expect(try await other.home(of: id, of: bob) == .node(second))
+            try await other.close()
+        }
+    }
+
     @Test func `one node at a time deletes old records`() async throws {
         try await withLedger { bench in
             let storage = try await bench.storage(try await bench.begin(1))

@@ -211,6 +211,57 @@ import Wire
         #expect(back.news.contains { if case .call(.incoming) = $0 { true } else { false } })
     }
 
+    /// Two people in a call on node 1, which dies. Node 3 continues the call; Ada comes to node 2 and Bo to node 3.
+    private func callOfADeadNode() throws -> (ada: ClusterClient, bo: ClusterClient, CallID) {
+        let ada = known("Ada", person, at: 1)
+        let bo = known("Bo", IdentityID(high: 2, low: 2), at: 1)
+        bo.want(.request(.call(.start(.init(person: publicID(person), video: true)))))
+        world.pass(.milliseconds(100))
+        let call = try #require(world.shelf.archive.openCalls.keys.first)
+        ada.want(.request(.call(.accept(.init(call: call, video: true)))))
+        world.pass(.milliseconds(100))
+        world.heir = world.nodes[2]
+        world.kill(world.nodes[0])
+        ada.connect(to: world.nodes[1], at: "n1")
+        bo.connect(to: world.nodes[2], at: "n1")
+        world.pass(.seconds(4))
+        for client in [ada, bo] {
+            client.want(.request(.presence(.appear(Appearance()))))
+            world.pass(.milliseconds(50))
+        }
+        return (ada, bo, call)
+    }
+
+    @Test func aCallContinuesIfItsPeopleComeBackToDifferentNodesAfterTheDeathOfTheirs() throws {
+        let (ada, bo, call) = try callOfADeadNode()
+        #expect([ada, bo].map(\.node?.name) == ["n2", "n3"])
+        for client in [ada, bo] { client.want(.request(.call(.rejoin(.init(call: call))))) }
+        world.pass(.seconds(1))
+        #expect(ada.node?.name == "n3" && ada.redirects == 1 && ada.failures.isEmpty)
+        #expect(bo.node?.name == "n3" && bo.redirects == 0 && bo.failures.isEmpty)
+        for client in [ada, bo] {
+            #expect(client.news.contains { if case .call(.accepted) = $0 { true } else { false } }, "\(client.news)")
+        }
+        #expect(world.nodes[2].stage.hub.callCount == 1)
+    }
+
+    @Test func aCallThatNoNodeHasContinuedYetIsNotOver() throws {
+        let (ada, bo, call) = try callOfADeadNode()
+        world.shelf.archive.callHomes[call] = nil
+        ada.want(.request(.call(.rejoin(.init(call: call)))))
+        world.pass(.milliseconds(50))
+        #expect(ada.failures.map(\.code) == [.clusterUnavailable] && ada.failures.first?.retryable == true)
+        #expect(bo.failures.isEmpty)
+    }
+
+    @Test func aCallOfOthersIsNotLocated() throws {
+        let (_, _, call) = try callOfADeadNode()
+        let cy = known("Cy", IdentityID(high: 3, low: 3), at: 2)
+        cy.want(.request(.call(.rejoin(.init(call: call)))))
+        world.pass(.milliseconds(50))
+        #expect(cy.failures.map(\.code) == [.notFound])
+    }
+
     @Test func whoWasOnlyLookedUpIsReleasedSoon() {
         known("Ada", person, at: 1).leave()
         let bo = known("Bo", IdentityID(high: 2, low: 2), at: 2)

@@ -1,3 +1,4 @@
+import Cluster
 import Signaling
 import Wire
 
@@ -13,6 +14,8 @@ struct Archive {
     }
 
     private(set) var openCalls: [CallID: StoredCall] = [:]
+    /// The life of a node that has each call; none if the call's node is dead, or if there is no cluster.
+    var callHomes: [CallID: NodeTag] = [:]
     /// The persistent rooms.
     private(set) var rooms: [RoomID: StoredRoom] = [:]
     /// The events for webhooks, in the order in which they were committed.
@@ -144,6 +147,9 @@ struct Archive {
         switch question.query {
         case .person(let person, _):
             return .person(self.identity(of: person).map { FoundRecord(identity: $0, record: record(of: $0)) })
+        case .callHome(let call):
+            let isTheirs = openCalls[call].map { [$0.caller, $0.callee].contains(question.identity) } ?? false
+            return .callHome(isTheirs ? callHomes[call].map { .node($0) } ?? .changing : nil)
         case .callLog(let page): return logPage(page, of: question.identity)
         case .register(let registration):
             if refusesPush { return .refused(WireError(.pushNotAllowed, "This push service is not on the list.")) }

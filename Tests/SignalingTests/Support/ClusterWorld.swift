@@ -183,13 +183,29 @@ final class ClusterWorld {
         settle()
     }
 
+    /// Lets the heir of a dead node continue its calls.
+    private func restoreCalls(of dead: NodeTag, on heir: ClusterNode) {
+        let calls = shelf.archive.openCalls.values.filter { shelf.archive.callHomes[$0.id] == dead }
+        for call in calls.sorted(by: { $0.id < $1.id }) {
+            shelf.archive.callHomes[call.id] = heir.tag
+            let archive = shelf.archive
+            heir.stage.handle(
+                .restored(call, caller: archive.record(of: call.caller), callee: archive.record(of: call.callee)))
+        }
+    }
+
     private var fenced: Set<NodeTag> = []
+
+    /// The node that continues the calls of the next node that dies; nil for any.
+    var heir: ClusterNode?
 
     private func fence(_ node: ClusterNode) {
         guard fenced.insert(node.tag).inserted else { return }
         registry.fence(node.tag)
-        for other in live { other.stage.handle(.nodeLost(node.tag, heir: other.tag)) }
         // The fence is in the past from now on.
         node.deadSince = Timestamp(milliseconds: Int64.max / 2)
+        guard let heir = heir ?? live.randomElement(using: &random) else { return }
+        for other in live { other.stage.handle(.nodeLost(node.tag, heir: heir.tag)) }
+        restoreCalls(of: node.tag, on: heir)
     }
 }

@@ -116,6 +116,7 @@ final class Stage {
             case .persist(let change):
                 changes.append(change)
                 archive.apply(change)
+                if case .callPlaced(let call) = change { archive.callHomes[call.id] = hub.hubSettings.tag }
             case .query(let question): questions.append(question)
             case .push(let identity, let notice): pushes.append((identity, notice))
             case .media(let command): note(command)

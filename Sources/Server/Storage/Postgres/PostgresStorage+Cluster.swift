@@ -42,6 +42,10 @@ extension PostgresStorage {
         try await read { try $0.openCalls(of: life) }
     }
 
+    public func home(of call: CallID, of person: IdentityID) async throws -> CallHome? {
+        try await read { try $0.home(of: call, of: person) }
+    }
+
     public func takeOverCalls(of life: UInt32) async throws -> [StoredCall] {
         try await write { connection in
             try connection.takeOverCalls(of: life)
