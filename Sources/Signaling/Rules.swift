@@ -106,6 +106,8 @@ public struct Rules: Equatable, Sendable {
     public var entriesPerAddress = 200
     public var candidatesPerAttempt = 32
     public var retryInterval: Duration = .seconds(1)
+    /// How long the two people of a possible match may take to answer in a cluster. Who does not may be on a node that has died.
+    public var reservationTime: Duration = .seconds(2)
     public var streamTimeout: Duration = .seconds(10)
     public var rouletteMediaMode = MediaMode.routed
     /// The media mode of match sessions: `rouletteMediaMode`, or relayed if this server does not route media.

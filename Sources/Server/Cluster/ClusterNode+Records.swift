@@ -27,7 +27,21 @@ extension ClusterNode {
                 logger.warning(
                     "The record of node \(tag.node) in Redis is ignored: \(refusal).", metadata: ["life": "\(tag)"])
             }
+            count()
         }
+    }
+
+    /// Lets the hub know how many people the other nodes have.
+    private func count() {
+        let counts = (records?.records.values).map { records in
+            records.reduce(into: ClientCounts()) { sum, record in
+                sum.clients += record.counts.clients
+                sum.waiting += record.counts.waiting
+            }
+        }
+        guard let counts, counts != othersCounted else { return }
+        othersCounted = counts
+        submit(.othersCounted(counts))
     }
 
     /// Returns another node on which to create this machine; nil if this node should.

@@ -72,6 +72,8 @@ final class ClusterNode: MachinePlaces {
     var records: NodeRecords?
     /// Describes this node now.
     var describe: (() -> NodeRecord)?
+    /// What the hub knows about the other nodes.
+    var othersCounted = ClientCounts()
     /// What this node published last.
     var own: NodeRecord?
     private var timer: Scheduled<Void>?
@@ -375,7 +377,7 @@ final class ClusterNode: MachinePlaces {
     }
 
     /// Submits an input later in this turn of the event loop, because the runner may be calling.
-    private func submit(_ input: Input) { execute { $0.runner?.submit(input) } }
+    func submit(_ input: Input) { execute { $0.runner?.submit(input) } }
 
     private func execute(_ body: @escaping @Sendable (ClusterNode) -> Void) {
         NIOLoopBound(self, eventLoop: eventLoop).execute(body)

@@ -25,6 +25,8 @@ public struct Hub: Sendable {
     var timers = Timers()
     /// Where the machines are that exist once in the cluster; nil without a cluster.
     var places: Places?
+    /// What the other nodes of the cluster have.
+    var others = ClientCounts()
 
     public init(hubSettings: HubSettings, generator: any RandomNumberGenerator & Sendable) {
         context = Context(hubSettings, generator: generator)
@@ -119,7 +121,9 @@ public struct Hub: Sendable {
         case .deviceCodes(let event): timers.schedule(.deviceCodes, deviceCodes.deliver(event, &context))
         case .reception(let arrival): clients.makeClient(arrival, &context)
         case .countClients(let client, let re):
-            context.tell(.pool(.count(client, re: re, online: clients.count)))
+            var counts = others
+            counts.clients += clients.count
+            context.tell(.pool(.count(client, re: re, counts)))
         case .media(let command): context.media(command)
         // The hall is here, so the stranger has come to the right node.
         case .hall: break

@@ -71,6 +71,8 @@ public enum Input: Equatable, Sendable {
     /// This node is about to stop (true), or continues after all (false). While it is, the shell sends this every second: idle
     /// clients are sent to other nodes, and this node claims no places.
     case draining(Bool)
+    /// How many clients the other nodes had, and how many people waited there, when they last published it.
+    case othersCounted(ClientCounts)
     /// The life of a node is over. `heir` is the node that ended it, and restores its calls.
     case nodeLost(NodeTag, heir: NodeTag)
 }
@@ -138,6 +140,7 @@ extension Hub {
         case .unplaced(let key): unplaced(key)
         case .placesUnavailable(let key): placesUnavailable(key)
         case .lostPlace(let key): lostPlace(key)
+        case .othersCounted(let counts): others = counts
         case .nodeLost: nodeLost()
         case .draining(let isDraining): drain(isDraining)
         }

@@ -10,9 +10,18 @@ public enum PoolEvent: Equatable, Sendable {
     case refused(MatchID, IdentityID)
     /// The first person has blocked the second. If the first person is waiting, the two must no longer be matched.
     case exclude(IdentityID, IdentityID)
-    /// Asks the pool to answer a `roulette.count` request. `online` is the number of clients that are connected or can
-    /// still resume.
-    case count(ConnectionID, re: UInt64, online: Int)
+    /// Asks the pool to answer a `roulette.count` request. The pool adds those who wait in it to these counts.
+    case count(ConnectionID, re: UInt64, ClientCounts)
+}
+
+/// How many clients a server or several have.
+public struct ClientCounts: Hashable, Sendable {
+    /// Clients that are connected or can still resume.
+    public var clients: Int
+    /// People who wait for a stranger.
+    public var waiting: Int
+
+    public init(clients: Int = 0, waiting: Int = 0) { (self.clients, self.waiting) = (clients, waiting) }
 }
 
 /// A waiting person, with all properties that decide whom they may be matched with.

@@ -68,6 +68,9 @@ public struct Pool: Machine {
     private var perAddress = NumberIndex()
     private var attempts = Numbered<Attempt>()
     private var byMatch = NumberIndex()
+    /// Until when the two people of each attempt may answer, in the order of the attempts. Only in a cluster, where the
+    /// node of one of them can die: without one, both answer at once.
+    private var answerable: Deque<(until: Timestamp, match: MatchID)> = []
     private var unfinished: [UInt64: Unfinished] = [:]
 
     private var queues = Numbered<WaitQueue>()
@@ -100,9 +103,10 @@ public struct Pool: Machine {
     }
 
     public var nextTimeout: Timestamp? {
-        let due = retries.min?.at
-        guard let first = exclusive.first?.at else { return due }
-        return due.map { min($0, first) } ?? first
+        var due = retries.min?.at
+        if let first = exclusive.first?.at { due = due.map { min($0, first) } ?? first }
+        if let first = answerable.first?.until { due = due.map { min($0, first) } ?? first }
+        return due
     }
 
     public mutating func handle(_ event: PoolEvent, _ context: inout Context) {
@@ -113,12 +117,17 @@ public struct Pool: Machine {
         case .refused(let match, let identity): refused(match, identity, &context)
         case .exclude(let identity, let other):
             if let slot = slot(of: identity) { slots[slot].entry.excluded.insert(other) }
-        case .count(let client, let re, let online):
-            context.send(.roulette(.count(.init(re: re, online: online, waiting: waitingCount))), to: client)
+        case .count(let client, let re, let others):
+            let count = RouletteNotice.Count(re: re, online: others.clients, waiting: waitingCount + others.waiting)
+            context.send(.roulette(.count(count)), to: client)
         }
     }
 
     public mutating func handleTimeout(_ context: inout Context) {
+        while let first = answerable.first, first.until <= context.now {
+            answerable.removeFirst()
+            if let number = number(of: first.match) { expire(number, &context) }
+        }
         while let due = exclusive.first, due.at <= context.now {
             exclusive.removeFirst()
             guard isAlive(due.place) else { continue }
@@ -283,6 +292,7 @@ public struct Pool: Machine {
             let match: MatchID = context.newID()
             let number = attempts.insert(Attempt(match: match, first: slot, second: candidate))
             byMatch.insert(match.low, number)
+            if context.tag != nil { answerable.append((context.now + rules.reservationTime, match)) }
             slots[slot].attempt = number
             slots[candidate].attempt = number
             let (first, second) = (slots[slot].entry.identity, slots[candidate].entry.identity)
@@ -355,10 +365,14 @@ public struct Pool: Machine {
 
     /// Returns the number of the attempt for this match and the person's slot, or nil if this person is not in it.
     private func attempt(_ match: MatchID, of identity: IdentityID) -> (number: Int32, slot: Int32)? {
-        guard let number = byMatch[match.low], attempts[number].match == match else { return nil }
+        guard let number = number(of: match) else { return nil }
         let (first, second) = (attempts[number].first, attempts[number].second)
         if slots[first].entry.identity == identity { return (number, first) }
         return slots[second].entry.identity == identity ? (number, second) : nil
+    }
+
+    private func number(of match: MatchID) -> Int32? {
+        byMatch[match.low].flatMap { attempts[$0].match == match ? $0 : nil }
     }
 
     private mutating func agreed(_ match: MatchID, _ identity: IdentityID, _ context: inout Context) {
@@ -373,6 +387,7 @@ public struct Pool: Machine {
         let attempt = attempts[number]
         if let position = byMatch.position(of: attempt.match.low) { byMatch.remove(at: position) }
         attempts.free(number)
+        while let first = answerable.first, self.number(of: first.match) == nil { answerable.removeFirst() }
         return attempt
     }
 
@@ -382,6 +397,16 @@ public struct Pool: Machine {
         // Do not propose these two people to each other again. The person may have refused because of a block that the
         // pool has not received yet, or because they are busy.
         slots[attempts[number].other(than: slot)].entry.excluded.insert(identity)
+        release(number, &context)
+    }
+
+    /// Handles a match that was not answered in time. The person who did not answer may be gone, so
+    /// they are not proposed again to the one who did.
+    private mutating func expire(_ number: Int32, _ context: inout Context) {
+        if let agreed = attempts[number].agreed {
+            let silent = slots[attempts[number].other(than: agreed)].entry.identity
+            slots[agreed].entry.excluded.insert(silent)
+        }
         release(number, &context)
     }
 

@@ -24,6 +24,17 @@ import Wire
         #expect(client.node?.name == "n2" && client.redirects == 0 && client.waitingSince != nil)
     }
 
+    @Test func theCountsIncludeTheOtherNodes() {
+        let world = ClusterWorld(nodes: 2)
+        let client = world.arrive(at: 1)
+        world.pass(.milliseconds(50))
+        world.nodes[0].stage.handle(.othersCounted(ClientCounts(clients: 40, waiting: 2)))
+        client.want(.request(.roulette(.count)))
+        world.pass(.milliseconds(50))
+        guard case .roulette(.count(let count))? = client.news.last else { return _ = Issue.record("\(client.news)") }
+        #expect(count.online == 41 && count.waiting == 2)
+    }
+
     @Test func strangersOfOneNodeMeetThereWithoutTheHall() {
         let world = ClusterWorld(nodes: 2)
         let clients = [world.arrive(at: 1), world.arrive(at: 1)]

@@ -1,3 +1,4 @@
+import Cluster
 import Signaling
 import TestSupport
 import Testing
@@ -14,11 +15,13 @@ import Wire
         var begun: [Set<IdentityID>] = []
         var released: [IdentityID] = []
 
-        init(_ adjust: (inout Rules) -> Void = { _ in }) {
+        init(tag: NodeTag? = nil, _ adjust: (inout Rules) -> Void = { _ in }) {
             var rules = Rules()
             adjust(&rules)
             pool = Pool(rules: rules)
-            context = Context(HubSettings(rules: rules, project: Stage.project), generator: SeededGenerator(seed: 1))
+            var settings = HubSettings(rules: rules, project: Stage.project)
+            settings.tag = tag
+            context = Context(settings, generator: SeededGenerator(seed: 1))
         }
 
         mutating func tell(_ event: PoolEvent) {
@@ -85,6 +88,27 @@ import Wire
         asking.tell(.reserved(match, person(2)))
         asking.tell(.refused(match, person(2)))
         #expect(asking.begun.count == 1)
+    }
+
+    @Test func inAClusterAMatchThatIsNotAnsweredExpiresAndBothMayMeetOthers() {
+        var asking = Asking(tag: NodeTag(node: 1, life: 1))
+        asking.tell(.enter(entry(1)))
+        asking.tell(.enter(entry(2)))
+        let match = asking.asked[0].match
+        asking.tell(.reserved(match, person(1)))
+        asking.asked = []
+        asking.pass(.milliseconds(1999))
+        #expect(asking.released.isEmpty)
+        asking.pass(.milliseconds(1))
+        #expect(Set(asking.released) == [person(1), person(2)])
+        #expect(asking.asked.isEmpty, "the silent person is not proposed again")
+        asking.tell(.reserved(match, person(2)))
+        #expect(asking.begun.isEmpty, "the answer came too late")
+        asking.tell(.enter(entry(3)))
+        asking.agree()
+        #expect(asking.begun == [[person(1), person(3)]])
+        #expect(asking.pool.waitingIdentities == [person(2)])
+        #expect(asking.pool.nextTimeout == nil)
     }
 
     @Test func aReservedEntryIsNotOfferedToOthers() {
