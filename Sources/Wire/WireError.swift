@@ -201,6 +201,15 @@ public struct WireError: Error, Hashable, Sendable {
         self.at = at
     }
 
+    /// Reads or writes the members of an error.
+    package mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
+        try coder.string("code", &code.rawValue, max: Limits.name)
+        try coder.string("message", &message, max: 4096)
+        try coder.bool("retryable", &retryable)
+        try coder.milliseconds("retryAfterMs", &retryAfter)
+        try coder.string("at", &at, max: Limits.name)
+    }
+
     /// An internal error of the server. The reason is in the server's log.
     public static let internalError = WireError(
         .internalError, "Internal server error. Try again in a moment.", retryable: true)

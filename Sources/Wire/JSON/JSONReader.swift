@@ -6,22 +6,26 @@
 /// `docs/decisions/0002-own-json-codec.md`.
 public struct JSONReader {
     private let bytes: UnsafeBufferPointer<UInt8>
+    private let maxDepth: Int
     private var at = 0
 
-    private init(_ bytes: UnsafeBufferPointer<UInt8>) { self.bytes = bytes }
+    private init(_ bytes: UnsafeBufferPointer<UInt8>, maxDepth: Int) { (self.bytes, self.maxDepth) = (bytes, maxDepth) }
 
     /// Parses exactly one JSON value, with optional white space around it.
     ///
+    /// - Parameter maxDepth: the maximum number of nested levels.
     /// - Throws: a ``JSONError`` with the problem and its byte offset.
-    public static func parse(_ bytes: some Collection<UInt8>) throws(JSONError) -> JSONValue {
+    public static func parse(
+        _ bytes: some Collection<UInt8>, maxDepth: Int = Limits.jsonDepth
+    ) throws(JSONError) -> JSONValue {
         let result =
-            bytes.withContiguousStorageIfAvailable { buffer in parse(buffer: buffer) }
-            ?? Array(bytes).withUnsafeBufferPointer { parse(buffer: $0) }
+            bytes.withContiguousStorageIfAvailable { buffer in parse(buffer: buffer, maxDepth) }
+            ?? Array(bytes).withUnsafeBufferPointer { parse(buffer: $0, maxDepth) }
         return try result.get()
     }
 
-    private static func parse(buffer: UnsafeBufferPointer<UInt8>) -> Result<JSONValue, JSONError> {
-        var reader = JSONReader(buffer)
+    private static func parse(buffer: UnsafeBufferPointer<UInt8>, _ maxDepth: Int) -> Result<JSONValue, JSONError> {
+        var reader = JSONReader(buffer, maxDepth: maxDepth)
         do throws(JSONError) {
             let value = try reader.value(depth: 0)
             reader.skipSpace()
@@ -46,7 +50,7 @@ public struct JSONReader {
     }
 
     private mutating func value(depth: Int) throws(JSONError) -> JSONValue {
-        guard depth <= Limits.jsonDepth else { throw fault("nested too deeply") }
+        guard depth <= maxDepth else { throw fault("nested too deeply") }
         skipSpace()
         guard let byte = next else { throw fault("expected a value") }
         switch byte {

@@ -103,9 +103,11 @@ extension Envelope where Message == ServerMessage {
 
 extension MessageSet {
     fileprivate func encoded(seq: UInt64?, ack: UInt64?) -> [UInt8] {
-        var encoder = MessageEncoder(seq: seq, ack: ack)
+        var encoder = MessageEncoder(seq: seq, ack: ack, coder: FieldCoder(writing: JSONWriter()))
+        encoder.coder.writer.beginObject()
         visitWithoutFailing(self, &encoder)
-        return encoder.bytes
+        encoder.coder.writer.endObject()
+        return encoder.coder.writer.bytes
     }
 }
 
@@ -147,31 +149,59 @@ public final class BroadcastMessage: Equatable, Sendable {
     public static func == (left: BroadcastMessage, right: BroadcastMessage) -> Bool { left.message == right.message }
 }
 
-/// Encodes the message that it visits.
+extension FieldCoder {
+    /// Reads or writes a client's message without its numbers, as a required object with the member `type`.
+    package mutating func message(_ name: String, _ value: inout ClientMessage) throws(WireError) {
+        try message(name, &value) { type, members throws(WireError) in try ClientMessage(type: type, members: members) }
+    }
+
+    /// Reads or writes a server's message without its numbers, as a required object with the member `type`.
+    package mutating func message(_ name: String, _ value: inout ServerMessage) throws(WireError) {
+        try message(name, &value) { type, members throws(WireError) in try ServerMessage(type: type, members: members) }
+    }
+
+    private mutating func message<M: MessageSet>(
+        _ name: String, _ value: inout M, _ read: (String, JSONObject) throws(WireError) -> M
+    ) throws(WireError) {
+        try object(name) { coder throws(WireError) in
+            if coder.isReading {
+                var type = ""
+                try coder.string("type", &type, max: Limits.name)
+                value = try read(type, coder.object)
+            } else {
+                try coder.write(value)
+            }
+        }
+    }
+
+    /// Writes the message's type and members into the object that is open.
+    private mutating func write(_ message: some MessageSet) throws(WireError) {
+        var encoder = MessageEncoder(seq: nil, ack: nil, coder: self)
+        // The writer moves to the encoder and back, so its bytes are not copied.
+        writer = JSONWriter(capacity: 0)
+        try message.visit(&encoder)
+        self = encoder.coder
+    }
+}
+
+/// Writes the message that it visits, into the object that is open.
 private struct MessageEncoder: MessageVisitor {
     let seq: UInt64?
     let ack: UInt64?
-    var bytes: [UInt8] = []
-
-    init(seq: UInt64?, ack: UInt64?) { (self.seq, self.ack) = (seq, ack) }
+    var coder: FieldCoder
 
     mutating func message(_ type: String, _ payload: some Payload) throws(WireError) {
-        var writer = JSONWriter()
-        writer.beginObject()
-        writer.name("type")
-        writer.string(type)
+        coder.writer.name("type")
+        coder.writer.string(type)
         if let seq {
-            writer.name("seq")
-            writer.integer(seq)
+            coder.writer.name("seq")
+            coder.writer.integer(seq)
         }
         if let ack {
-            writer.name("ack")
-            writer.integer(ack)
+            coder.writer.name("ack")
+            coder.writer.integer(ack)
         }
         var payload = payload
-        var coder = FieldCoder(writing: writer)
         try payload.fields(&coder)
-        coder.writer.endObject()
-        bytes = coder.writer.bytes
     }
 }

@@ -5,12 +5,14 @@
 /// of range. An optional member may be absent or `null`. When writing, members that are nil are left out. Limits are checked
 /// only when reading.
 public struct FieldCoder {
-    private let object: JSONObject
+    /// The object that is read; empty while writing.
+    let object: JSONObject
     var writer: JSONWriter
     /// True while values are read from JSON, false while values are written to JSON.
     public let isReading: Bool
 
-    init(reading object: JSONObject) {
+    /// Creates a coder that reads the members of an object.
+    package init(reading object: JSONObject) {
         self.object = object
         writer = JSONWriter(capacity: 0)
         isReading = true
@@ -22,10 +24,24 @@ public struct FieldCoder {
         isReading = false
     }
 
+    /// Returns an object with the members that `fields` writes, as JSON.
+    package static func object(
+        _ fields: (inout FieldCoder) throws(WireError) -> Void
+    ) throws(WireError) -> [UInt8] {
+        var coder = FieldCoder(writing: JSONWriter())
+        coder.writer.beginObject()
+        try fields(&coder)
+        coder.writer.endObject()
+        return coder.writer.bytes
+    }
+
     /// Returns the error for a bad member. `expected` is a closure, so that its text is created only for an error.
     private static func malformed(_ name: String, _ expected: @autoclosure () -> String) -> WireError {
         WireError(.malformed, "The member \"\(name)\" must be \(expected()).")
     }
+
+    /// Whether the object that is read has this member, and it is not `null`.
+    package func has(_ name: String) -> Bool { object[name] != nil }
 
     private func required(_ name: String, _ expected: @autoclosure () -> String) throws(WireError) -> JSONValue {
         guard let value = object[name] else { throw Self.malformed(name, expected()) }
@@ -56,8 +72,10 @@ public struct FieldCoder {
         value = text
     }
 
-    /// Reads or writes an optional list of at most `Limits.list` strings, each of at most `max` UTF-8 bytes.
-    public mutating func strings(_ name: String, _ value: inout [String]?, max: Int) throws(WireError) {
+    /// Reads or writes an optional list of at most `count` strings, each of at most `max` UTF-8 bytes.
+    public mutating func strings(
+        _ name: String, _ value: inout [String]?, max: Int, count: Int = Limits.list
+    ) throws(WireError) {
         guard isReading else {
             guard let value else { return }
             writer.name(name)
@@ -66,8 +84,8 @@ public struct FieldCoder {
             return writer.endArray()
         }
         guard let member = object[name] else { return value = nil }
-        func expected() -> String { "a list of at most \(Limits.list) strings of at most \(max) bytes" }
-        guard case .array(let elements) = member, elements.count <= Limits.list else {
+        func expected() -> String { "a list of at most \(count) strings of at most \(max) bytes" }
+        guard case .array(let elements) = member, elements.count <= count else {
             throw Self.malformed(name, expected())
         }
         var texts: [String] = []
@@ -119,10 +137,12 @@ public struct FieldCoder {
         value = present
     }
 
-    /// Reads or writes an optional list of at most `Limits.list` ids.
-    public mutating func ids<I: Identifier128>(_ name: String, _ value: inout [I]?) throws(WireError) {
+    /// Reads or writes an optional list of at most `count` ids.
+    public mutating func ids<I: Identifier128>(
+        _ name: String, _ value: inout [I]?, count: Int = Limits.list
+    ) throws(WireError) {
         var texts = value?.map(\.description)
-        try strings(name, &texts, max: 32)
+        try strings(name, &texts, max: 32, count: count)
         guard let texts else { return value = nil }
         var ids: [I] = []
         for text in texts {
@@ -215,14 +235,24 @@ public struct FieldCoder {
 
     /// Reads or writes a required object.
     public mutating func nested<P: Payload>(_ name: String, _ value: inout P) throws(WireError) {
+        try object(name) { coder throws(WireError) in try value.fields(&coder) }
+    }
+
+    /// Reads or writes a required object, whose members are those that `fields` reads or writes.
+    package mutating func object(
+        _ name: String, _ fields: (inout FieldCoder) throws(WireError) -> Void
+    ) throws(WireError) {
         guard isReading else {
             writer.name(name)
-            return try write(&value)
+            writer.beginObject()
+            try fields(&self)
+            return writer.endObject()
         }
-        guard case .object(let object) = try required(name, "an object") else {
+        guard case .object(let members) = try required(name, "an object") else {
             throw Self.malformed(name, "an object")
         }
-        value = try P(members: object)
+        var coder = FieldCoder(reading: members)
+        try fields(&coder)
     }
 
     /// Reads or writes an optional object.

@@ -151,7 +151,8 @@ public struct MediaMids: Hashable, Sendable {
 }
 
 extension FieldCoder {
-    mutating func mids(_ value: inout MediaMids) throws(WireError) {
+    /// Reads or writes the members of ``MediaMids``.
+    package mutating func mids(_ value: inout MediaMids) throws(WireError) {
         try string("audioMid", &value.audio, max: Limits.mid)
         try string("videoMid", &value.video, max: Limits.mid)
     }
@@ -181,7 +182,8 @@ public struct VideoPreference: Hashable, Sendable {
 }
 
 extension FieldCoder {
-    mutating func preference(_ value: inout VideoPreference) throws(WireError) {
+    /// Reads or writes the members of ``VideoPreference``.
+    package mutating func preference(_ value: inout VideoPreference) throws(WireError) {
         try integer("preferredWidth", &value.width, in: 0...16384)
         try integer("preferredHeight", &value.height, in: 0...16384)
         // No camera is faster than 240 frames per second. The value 0 is not allowed: a client that wants no video sets `video`

@@ -18,12 +18,13 @@ extension Payload {
     /// The payload as a JSON object.
     public var json: [UInt8] {
         var payload = self
-        var coder = FieldCoder(writing: JSONWriter())
-        coder.writer.beginObject()
-        // Writing never throws.
-        do throws(WireError) { try payload.fields(&coder) } catch { assertionFailure("writing failed: \(error)") }
-        coder.writer.endObject()
-        return coder.writer.bytes
+        do throws(WireError) {
+            return try FieldCoder.object { coder throws(WireError) in try payload.fields(&coder) }
+        } catch {
+            // Writing never throws.
+            assertionFailure("writing failed: \(error)")
+            return []
+        }
     }
 
     /// The size of the JSON object in bytes.

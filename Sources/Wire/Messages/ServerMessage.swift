@@ -92,11 +92,7 @@ extension ServerMessage {
         public init(_ error: WireError, re: UInt64? = nil) { (self.error, self.re) = (error, re) }
         public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
             try coder.integer("re", &re, in: 0...(1 << 53))
-            try coder.string("code", &error.code.rawValue, max: Limits.name)
-            try coder.string("message", &error.message, max: 4096)
-            try coder.bool("retryable", &error.retryable)
-            try coder.milliseconds("retryAfterMs", &error.retryAfter)
-            try coder.string("at", &error.at, max: Limits.name)
+            try error.fields(&coder)
         }
     }
 
