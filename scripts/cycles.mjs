@@ -21,7 +21,7 @@ const largest = { Signaling: 2, Server: 6 };
  */
 const floors = {
   Signaling: [
-    ['Letters'], ['.', 'Tokens'],
+    ['Letters'], ['LetterCoding'], ['.', 'Tokens'],
     ['Calls', 'Clients', 'Guests', 'Operators', 'People', 'Presence', 'Rooms', 'Roulette', 'Sessions'], ['Hub'],
   ],
 };

@@ -25,6 +25,8 @@ struct PostSeal: Sendable {
 
     /// The largest sealed entry in bytes.
     static let maxSize = 256 << 10
+    /// The most bytes of letters in an entry.
+    static let maxLetters = maxSize - headerSize - tagSize - 1
     private static let version: UInt8 = 1
     private static let headerSize = 13
     private static let tagSize = 16

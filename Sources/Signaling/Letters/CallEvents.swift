@@ -70,7 +70,7 @@ public enum CallAnswer: Equatable, Sendable {
 }
 
 /// How a person leaves a call.
-public enum CallLeaving: Equatable, Sendable {
+public enum CallLeaving: String, Equatable, Sendable {
     /// Hung up, canceled, declined, or closed the page.
     case hungUp
     /// The device did not reconnect in time.

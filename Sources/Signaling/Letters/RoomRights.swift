@@ -33,8 +33,9 @@ public struct RoomRights: Hashable, Sendable {
     /// Whether the person entered with an application's token.
     let hasToken: Bool
 
-    init(_ lasting: RoomRole, hasToken: Bool) {
-        (role, self.lasting, self.hasToken) = (lasting, lasting, hasToken)
+    /// - Parameter role: the role that everyone sees, if it is not the lasting one.
+    init(_ lasting: RoomRole, role: RoomRole? = nil, hasToken: Bool) {
+        (self.role, self.lasting, self.hasToken) = (role ?? lasting, lasting, hasToken)
     }
 
     /// Whether the person acts for the owners. If so, the effects of the person's actions do not end when the room is
