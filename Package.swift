@@ -295,7 +295,7 @@ let package = Package(
         // Replays saved fuzzer inputs through the fuzzed functions. `Targets` is a link to these.
         .testTarget(
             name: "FuzzTests",
-            dependencies: ["MediaFiles", "RTC", "Redis", "Server", "Signaling", "TestSupport", "Wire"],
+            dependencies: ["Cluster", "MediaFiles", "RTC", "Redis", "Server", "Signaling", "TestSupport", "Wire"],
             swiftSettings: settings
         ),
         // Attacks on the executable through raw sockets, without the server's own code, which might share its bugs.

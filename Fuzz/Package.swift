@@ -35,11 +35,11 @@ let package = Package(
             swiftSettings: watched
         ),
         // Only the files that parse text from operators, proxies and push services, push endpoints, and the state machines of
-        // Socket.IO.
+        // Socket.IO, and the seal of what nodes post to each other.
         .target(
             name: "Server",
             dependencies: [
-                "RTC", "Redis", "Signaling", "Wire",
+                "Cluster", "RTC", "Redis", "Signaling", "Wire",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "Configuration", package: "swift-configuration"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
@@ -62,7 +62,8 @@ let package = Package(
             swiftSettings: watched
         ),
         .target(
-            name: "FuzzTargets", dependencies: ["MediaFiles", "RTC", "Redis", "Server", "Signaling", "Wire"],
+            name: "FuzzTargets",
+            dependencies: ["Cluster", "MediaFiles", "RTC", "Redis", "Server", "Signaling", "Wire"],
             swiftSettings: watched
         ),
         .executableTarget(

@@ -51,5 +51,7 @@ extension FuzzTarget {
         .link,
         .signalClient,
         .hub,
+        .letters,
+        .posts,
     ]
 }

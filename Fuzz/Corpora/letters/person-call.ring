@@ -1,0 +1,1 @@
+{"to":["person","b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2"],"event":"call.ring","call":"0000010000076b6b6b6b6b6b6b6b6b6b"}
