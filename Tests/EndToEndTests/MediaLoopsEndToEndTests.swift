@@ -123,7 +123,7 @@ private final class Stage: Sendable {
                 preferring: VideoPreference(width: Int(layer.width), height: Int(layer.height))))
     }
 
-    func show(video: Bool) { plane.perform(.update(Self.stream, audio: true, video: video)) }
+    func show(video: Bool) { plane.perform(.update(Self.stream, by: Self.client(1), audio: true, video: video)) }
 }
 
 /// Polls until the condition is true.
@@ -192,7 +192,7 @@ struct MediaLoopsEndToEndTests {
         try await stage.publish(Stage.stream, 1)
         let counter = try await stage.subscribe(2, to: Self.full)
         try await eventually("\(counter.counts)") { counter.counts.video > 50 }
-        stage.plane.perform(.unpublish(Stage.stream))
+        stage.plane.perform(.unpublish(Stage.stream, by: Stage.client(1)))
         stage.plane.perform(.leave(Stage.client(1)))
         try await stage.publish(Stage.later, 3)
         stage.prefer(Self.full, 2, of: Stage.later)

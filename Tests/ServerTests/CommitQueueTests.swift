@@ -95,7 +95,7 @@ import Wire
     @Test("media commands never wait: hanging up takes effect while the disk is slow")
     func media() {
         let queue = makeQueue()
-        let command = Effect.media(.unpublish(stream))
+        let command = Effect.media(.unpublish(stream, by: ConnectionID(high: 0, low: 1)))
         #expect(queue.add([block(), command, send(1, "ok")]) == [command])
     }
 

@@ -41,7 +41,7 @@ import Wire
         }
 
         @discardableResult
-        func unpublish(_ stream: UInt64) -> LoopPlacement.Destination { place(.unpublish(Self.stream(stream))) }
+        func unpublish(_ stream: UInt64) -> LoopPlacement.Destination { place(.unpublish(Self.stream(stream), by: Self.client(0))) }
 
         @discardableResult
         func leave(_ client: UInt64) -> LoopPlacement.Destination { place(.leave(Self.client(client))) }
@@ -134,7 +134,7 @@ import Wire
     func all() {
         let stage = Stage(2)
         stage.offer(1)
-        let update = MediaCommand.update(Stage.stream(1), audio: true, video: false)
+        let update = MediaCommand.update(Stage.stream(1), by: Stage.client(1), audio: true, video: false)
         #expect(
             [stage.publish(1, red, by: 1), stage.place(update), stage.unpublish(1), stage.leave(1)] == [
                 .all, .all, .all, .all,

@@ -69,7 +69,7 @@ public struct LedgerView: Hashable, Sendable {
         }
     }
 
-    /// The reading of the ledger's clock. Only differences between two readings have a meaning.
+    /// The reading of the ledger's clock: the time since 1970. Leases only use differences between two readings.
     public var clock: Duration
     /// How long this server has been the ledger: `judge.since`.
     public var age: Duration

@@ -2,6 +2,7 @@ import Cluster
 import Logging
 import NIOCore
 import Signaling
+import Wire
 
 /// The table of places in Redis, as this node sees it. Used on the event loop of the gateway.
 protocol PlaceTable: AnyObject {
@@ -88,6 +89,9 @@ final class ClusterNode: MachinePlaces {
     /// Called when this node may act for the first time.
     var onFirstAct: () -> Void = {}
     private var hasActed = false
+    /// Reads this machine's wall clock: the time since 1970.
+    var wall: () -> Duration = { .zero }
+    private var clockCheck = ClockCheck()
     /// Called once, when this life is over. The server drops everything, and begins another life.
     var onFenced: (NodeTag?) -> Void = { _ in }
 
@@ -274,16 +278,30 @@ final class ClusterNode: MachinePlaces {
     }
 
     private func look(_ number: UInt64) {
+        let asked = clock()
         ask { [ledger] in
             try await ledger.look()
         } then: { node, view in
             let now = node.clock()
             guard let view else { return node.lives.lookFailed(number, at: now) }
+            node.compareClocks(view, waited: now - asked)
             for effect in node.lives.looked(number, view, acting: node.lease.acts(at: now), at: now) {
                 node.carryOut(effect)
             }
             node.handle(.looked)
             node.readRecords()
+        }
+    }
+
+    private func compareClocks(_ view: LedgerView, waited: Duration) {
+        let difference = ClockCheck.difference(ledger: view.clock, wall: wall(), waited: waited)
+        switch clockCheck.note(difference) {
+        case .differs(let difference)?:
+            logger.warning(
+                "This machine's clock differs from that of PostgreSQL. Set both with NTP: times in tokens and calls depend on it.",
+                metadata: ["aheadByMs": "\(difference.wholeMilliseconds)"])
+        case .agrees?: logger.notice("This machine's clock agrees with that of PostgreSQL again.")
+        case nil: break
         }
     }
 

@@ -27,6 +27,7 @@ struct ClusterService: Service {
         let redis = try NIORedisClient(settings, on: gateway.eventLoop)
         let seal = NodeRecordSeal(project, at: clock.wallNow)
         do {
+            try await compareClock(of: life, clock, logger)
             try await compareSecret(seal, of: life, RedisPlaces(redis, of: life.tag), logger)
         } catch {
             await redis.close()
@@ -61,6 +62,7 @@ struct ClusterService: Service {
                     }),
                 eventLoop: gateway.eventLoop, logger: logger,
                 clock: { Cluster.Instant(ContinuousClock.now - start) })
+            node.wall = { .milliseconds(clock.wallNow.milliseconds) }
             node.onFenced = { _ in fence.signal() }
             node.turn = turn
             node.onFirstAct = { fence.noteAct() }
@@ -83,6 +85,22 @@ struct ClusterService: Service {
             return NIOLoopBound(node, eventLoop: gateway.eventLoop)
         }.get()
         return ClusterService(node: node, redis: redis, ledger: life.ledger)
+    }
+
+    /// Refuses to start with a clock that is wrong by seconds.
+    ///
+    /// - Throws: ``NodeClockDiffers``, but not if PostgreSQL cannot be asked.
+    private static func compareClock(of life: NodeLife, _ clock: ServerClock, _ logger: Logger) async throws {
+        let start = ContinuousClock.now
+        let view: LedgerView
+        do throws(LedgerError) { view = try await life.ledger.look() } catch {
+            return logger.warning("This machine's clock was not compared with that of PostgreSQL: \(error)")
+        }
+        let difference = ClockCheck.difference(
+            ledger: view.clock, wall: .milliseconds(clock.wallNow.milliseconds), waited: ContinuousClock.now - start)
+        guard max(difference, .zero - difference) <= ClockCheck.maxAtStart else {
+            throw NodeClockDiffers(difference: difference)
+        }
     }
 
     /// Refuses to start with a secret that no other node has: tokens of one node would not be valid on another.

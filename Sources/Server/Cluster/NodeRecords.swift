@@ -131,3 +131,18 @@ public struct NodeSecretDiffers: Error, CustomStringConvertible {
             """
     }
 }
+
+/// This machine's clock differs from that of PostgreSQL by more than ``ClockCheck/maxAtStart``.
+public struct NodeClockDiffers: Error, CustomStringConvertible {
+    /// Positive if this machine's clock is ahead.
+    let difference: Duration
+
+    public var description: String {
+        let side = difference > .zero ? "ahead of" : "behind"
+        let seconds = max(difference, .zero - difference).components.seconds
+        return """
+            This machine's clock is about \(seconds) seconds \(side) that of PostgreSQL. Set the clocks of all machines with NTP, and \
+            start this node again.
+            """
+    }
+}

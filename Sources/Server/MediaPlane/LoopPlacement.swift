@@ -97,7 +97,7 @@ struct LoopPlacement: Equatable, Sendable {
             // Look up the loop first: the client is removed if this was its last subscription.
             defer { unsubscribe(stream, client) }
             return .loop(loop(of: client) ?? 0)
-        case .unpublish(let stream):
+        case .unpublish(let stream, _):
             unpublish(stream)
             return .all
         case .leave(let client):

@@ -199,8 +199,8 @@ extension Router {
         case .publish(let stream, let session, let client, let mids, let audio, let video):
             publish(
                 Key(stream), session: session.text, client: Key(client), mids: Mids(mids), audio: audio, video: video)
-        case .update(let stream, let audio, let video): update(Key(stream), audio: audio, video: video)
-        case .unpublish(let stream): unpublish(Key(stream))
+        case .update(let stream, _, let audio, let video): update(Key(stream), audio: audio, video: video)
+        case .unpublish(let stream, _): unpublish(Key(stream))
         case .subscribe(let stream, _, let client, let mids, let audio, let video, let preference):
             subscribe(
                 Key(stream), client: Key(client), mids: Mids(mids), audio: audio, video: video,

@@ -41,8 +41,8 @@ extension CallEvent: LetterEvent {
         case .merge(let call):
             try coder.event("merge")
             self = try .merge(into: coder("into", call))
-        // The node that restores a call has it.
-        case .restore: throw .staysHere
+        // The node that restores a call has it, and its people come there.
+        case .restore, .returned: throw .staysHere
         }
     }
 }
@@ -112,7 +112,7 @@ extension PersonCallEvent: LetterEvent {
             try coder.event("call.over")
             self = try .over(coder("end", end))
         // The node that restores a call tells its own people.
-        case .restored: throw .staysHere
+        case .restored, .readmitted, .located: throw .staysHere
         }
     }
 }

@@ -6,7 +6,7 @@ extension MediaCommand: LetterEvent {
         return [
             .offer(.blank, in: nil, re: 0, .blank, sdp: ""), .close(.blank, .blank), .estimate(.blank, re: 0),
             .leave(.blank), .publish(.blank, .unset, by: .blank, mids, audio: false, video: false),
-            .update(.blank, audio: false, video: false), .unpublish(.blank),
+            .update(.blank, by: .blank, audio: false, video: false), .unpublish(.blank, by: .blank),
             .subscribe(.blank, .unset, by: .blank, mids, audio: false, video: false), .unsubscribe(.blank, by: .blank),
         ]
     }
@@ -32,12 +32,14 @@ extension MediaCommand: LetterEvent {
             self = try .publish(
                 coder("stream", stream), coder("session", session), by: coder("client", client), coder("mids", mids),
                 audio: coder("audio", audio), video: coder("video", video))
-        case .update(let stream, let audio, let video):
+        case .update(let stream, let client, let audio, let video):
             try coder.event("update")
-            self = try .update(coder("stream", stream), audio: coder("audio", audio), video: coder("video", video))
-        case .unpublish(let stream):
+            self = try .update(
+                coder("stream", stream), by: coder("client", client), audio: coder("audio", audio),
+                video: coder("video", video))
+        case .unpublish(let stream, let client):
             try coder.event("unpublish")
-            self = try .unpublish(coder("stream", stream))
+            self = try .unpublish(coder("stream", stream), by: coder("client", client))
         case .subscribe(let stream, let session, let client, let mids, let audio, let video, let preference):
             try coder.event("subscribe")
             self = try .subscribe(

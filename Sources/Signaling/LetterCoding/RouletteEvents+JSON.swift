@@ -4,7 +4,7 @@ extension PoolEvent: LetterEvent {
     static var blanks: [PoolEvent] {
         [
             .enter(.blank), .withdraw(.blank), .reserved(.blank, .blank), .refused(.blank, .blank),
-            .exclude(.blank, .blank), .count(.blank, re: 0, online: 0),
+            .exclude(.blank, .blank), .count(.blank, re: 0, ClientCounts()),
         ]
     }
 
@@ -25,9 +25,12 @@ extension PoolEvent: LetterEvent {
         case .exclude(let person, let other):
             try coder.event("exclude")
             self = try .exclude(coder("person", person), coder("other", other))
-        case .count(let client, let re, let online):
+        case .count(let client, let re, let counts):
             try coder.event("count")
-            self = try .count(coder("client", client), re: coder.re(re), online: coder.count("online", online))
+            self = try .count(
+                coder("client", client), re: coder.re(re),
+                ClientCounts(
+                    clients: coder.count("online", counts.clients), waiting: coder.count("waiting", counts.waiting)))
         }
     }
 }

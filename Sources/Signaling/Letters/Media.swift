@@ -17,8 +17,8 @@ public enum MediaCommand: Equatable, Sendable {
     /// Starts a stream, or moves it to other transceivers. `audio` and `video` say whether to forward these tracks.
     case publish(StreamID, SessionID, by: ConnectionID, MediaMids, audio: Bool, video: Bool)
     /// Changes which tracks of the stream are forwarded.
-    case update(StreamID, audio: Bool, video: Bool)
-    case unpublish(StreamID)
+    case update(StreamID, by: ConnectionID, audio: Bool, video: Bool)
+    case unpublish(StreamID, by: ConnectionID)
     /// Starts or changes a subscription. The stream replaces any earlier stream on these transceivers.
     case subscribe(
         StreamID, SessionID, by: ConnectionID, MediaMids, audio: Bool, video: Bool,

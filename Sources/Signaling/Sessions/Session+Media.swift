@@ -88,7 +88,7 @@ extension Session {
             // connection with the same mids.
             if let published = streams[stream.id] { route(published, &context) }
         } else if isRouted, (stream.hasAudio, stream.hasVideo) != (before.stream.hasAudio, before.stream.hasVideo) {
-            context.media(.update(stream.id, audio: stream.hasAudio, video: stream.hasVideo))
+            context.media(.update(stream.id, by: stream.connection, audio: stream.hasAudio, video: stream.hasVideo))
         }
         guard stream != before.stream else { return }
         announceChange(of: stream, &context)

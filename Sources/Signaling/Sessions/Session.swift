@@ -304,7 +304,7 @@ public struct Session: Machine, Equatable, Sendable {
     ) {
         guard let published = streams.removeValue(forKey: stream) else { return }
         report(.streamDestroyed(published.stream, of: connection, reason), &context)
-        if isRouted { context.media(.unpublish(stream)) }
+        if isRouted { context.media(.unpublish(stream, by: published.stream.connection)) }
         for subscriber in published.subscribers.keys {
             members[subscriber]?.subscriptions.remove(stream)
             endWait(published.stream.connection, subscriber)

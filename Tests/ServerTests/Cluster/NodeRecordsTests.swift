@@ -69,6 +69,11 @@ import Testing
         #expect(node.read([Self.second: unknown], living: [Self.second]).map(\.1) == [.unreadable])
     }
 
+    @Test func `a wrong clock is reported with its direction`() {
+        #expect("\(NodeClockDiffers(difference: .seconds(3)))".contains("3 seconds ahead of that of PostgreSQL"))
+        #expect("\(NodeClockDiffers(difference: .milliseconds(-4500)))".contains("4 seconds behind that of PostgreSQL"))
+    }
+
     @Test func `a node with another secret does not start, and one record that opens is enough`() throws {
         let (good, bad) = (try published(Self.second), try published(Self.third, by: "other"))
         #expect(NodeRecords.compare(seal, with: [:]) == .unknown)

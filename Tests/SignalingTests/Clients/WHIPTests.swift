@@ -118,13 +118,13 @@ import Wire
         var mute = SessionVerb.ForceMute()
         (mute.session, mute.active) = (session, true)
         moderator.ask(.session(.forceMute(mute)))
-        guard case .update(let stream, audio: false, video: true)? = stage.media.last else {
+        guard case .update(let stream, let client, audio: false, video: true)? = stage.media.last else {
             Issue.record("the resource's audio is not muted")
             return
         }
         mute.active = false
         moderator.ask(.session(.forceMute(mute)))
-        #expect(stage.media.last == .update(stream, audio: true, video: true))
+        #expect(stage.media.last == .update(stream, by: client, audio: true, video: true))
     }
 
     // MARK: Watching

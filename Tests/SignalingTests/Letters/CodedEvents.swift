@@ -35,8 +35,9 @@ struct CodedEvents: Sendable, CustomTestStringConvertible {
         CodedEvents(
             "PersonPresenceEvent", "PersonEvents", PersonPresenceEvent.blanks, staying: ["directoryLost"]),
         CodedEvents("PersonContactEvent", "PersonEvents", PersonContactEvent.blanks),
-        CodedEvents("PersonCallEvent", "CallEvents", PersonCallEvent.blanks, staying: ["restored"]),
-        CodedEvents("CallEvent", "CallEvents", CallEvent.blanks, staying: ["restore"]),
+        CodedEvents(
+            "PersonCallEvent", "CallEvents", PersonCallEvent.blanks, staying: ["restored", "readmitted", "located"]),
+        CodedEvents("CallEvent", "CallEvents", CallEvent.blanks, staying: ["restore", "returned"]),
         CodedEvents("CallAnswer", "CallEvents", CallAnswer.blanks),
         CodedEvents(
             "SessionEvent", "SessionEvents", SessionEvent.blanks,

@@ -189,9 +189,11 @@ import Wire
         #expect(ada.mute(bob)?.type == "ok")
         #expect(
             bob.take().first == .session(.muted(.init(session: room.session, active: true, stream: stream.id))))
-        #expect(stage.media == [.update(stream.id, audio: false, video: true)], "the server forwards no more audio")
+        #expect(
+            stage.media == [.update(stream.id, by: stream.connection, audio: false, video: true)],
+            "the server forwards no more audio")
         #expect(bob.update(room.session, stream.id, audio: true)?.type == "ok", "only Bob unmutes Bob")
-        #expect(stage.media == [.update(stream.id, audio: true, video: true)])
+        #expect(stage.media == [.update(stream.id, by: stream.connection, audio: true, video: true)])
         _ = other
     }
 
@@ -201,7 +203,8 @@ import Wire
         #expect(ada.mute(nil)?.type == "ok")
         #expect(
             stage.media == [
-                .update(streams[1].id, audio: false, video: true), .update(streams[2].id, audio: false, video: true),
+                .update(streams[1].id, by: streams[1].connection, audio: false, video: true),
+                .update(streams[2].id, by: streams[2].connection, audio: false, video: true),
             ])
         #expect(!ada.take().contains { $0.type == "session.muted" })
         let late = try #require(eve.publish(room.session))
@@ -215,7 +218,7 @@ import Wire
         ada.mute(bob)
         ada.mute(nil)
         let changes = stage.changes.count
-        #expect(stage.media.allSatisfy { if case .update(_, let audio, _) = $0 { !audio } else { true } })
+        #expect(stage.media.allSatisfy { if case .update(_, _, let audio, _) = $0 { !audio } else { true } })
         #expect(changes == stage.changes.count)
         _ = stream
     }

@@ -24,7 +24,7 @@ import Wire
         let stream = try #require(ada.publish(session, mids: mids))
         #expect(stage.media == [published(stream.id, mids)])
         ada.unpublish(session, stream.id)
-        #expect(stage.media == [.unpublish(stream.id)])
+        #expect(stage.media == [.unpublish(stream.id, by: stream.connection)])
         ada.leave()
         #expect(stage.media == [])
     }
@@ -32,7 +32,7 @@ import Wire
     @Test func forwardingFollowsTheStreamsMedia() throws {
         let stream = try #require(ada.publish(session, mids: mids))
         ada.update(session, stream.id, video: false)
-        #expect(stage.media == [.update(stream.id, audio: true, video: false)])
+        #expect(stage.media == [.update(stream.id, by: stream.connection, audio: true, video: false)])
         ada.update(session, stream.id, video: false)
         #expect(stage.media == [], "nothing changed")
         var size = SessionVerb.Update()
@@ -83,7 +83,7 @@ import Wire
         #expect(ada.subscribe(session, stream.id, mids: mids)?.type == "ok")
         #expect(stage.media == [subscribed(stream.id, by: ada, mids)])
         ada.leave()
-        #expect(stage.media == [.unpublish(stream.id)])
+        #expect(stage.media == [.unpublish(stream.id, by: stream.connection)])
     }
 
     @Test func leavingEndsStreamsAndSubscriptionsFirst() throws {
@@ -96,11 +96,12 @@ import Wire
         ada.leave()
         #expect(
             stage.media == [
-                .unpublish(own.id), .unsubscribe(other.id, by: ada.connection), .leave(ada.connection),
+                .unpublish(own.id, by: own.connection), .unsubscribe(other.id, by: ada.connection),
+                .leave(ada.connection),
             ])
         #expect(stage.ledger.subscriptionCount == 1, "only the subscription to the client's own stream is left")
         bob.ask(.session(.leave(.init(session: session))))
-        #expect(stage.media == [.unpublish(other.id)], "the client has left only the session")
+        #expect(stage.media == [.unpublish(other.id, by: other.connection)], "the client has left only the session")
     }
 
     @Test func aModeratorEndsStreamsAndConnectionsOnTheMediaPlaneToo() throws {
@@ -112,9 +113,10 @@ import Wire
         let other = try #require(bob.publish(session, mids: mids))
         ada.subscribe(session, other.id, mids: mids)
         eve.ask(.session(.forceUnpublish(.init(session: session, stream: first.id))))
-        #expect(stage.media == [.unpublish(first.id)])
+        #expect(stage.media == [.unpublish(first.id, by: first.connection)])
         eve.ask(.session(.forceDisconnect(.init(session: session, connection: ada.connection))))
-        #expect(stage.media == [.unpublish(second.id), .unsubscribe(other.id, by: ada.connection)])
+        #expect(
+            stage.media == [.unpublish(second.id, by: second.connection), .unsubscribe(other.id, by: ada.connection)])
         #expect(ada.subscribe(session, other.id, mids: mids)?.errorCode == .notJoined)
     }
 
@@ -131,7 +133,7 @@ import Wire
         two.subscribe(matched.publish.session, streams[0], mids: mids)
         #expect(stage.ledger.subscriptionCount == 2)
         one.next()
-        #expect(stage.media == streams.map { .unpublish($0) })
+        #expect(stage.media == zip(streams, [one, two]).map { .unpublish($0, by: $1.connection) })
     }
 
     // MARK: Muting
@@ -144,10 +146,10 @@ import Wire
         var mute = SessionVerb.ForceMute()
         (mute.session, mute.stream) = (session, stream.id)
         eve.ask(.session(.forceMute(mute)))
-        #expect(stage.media == [.update(stream.id, audio: false, video: true)])
+        #expect(stage.media == [.update(stream.id, by: stream.connection, audio: false, video: true)])
         #expect(ada.takeTypes() == ["session.muted", "session.streamChanged"])
         ada.update(session, stream.id, audio: true)
-        #expect(stage.media == [.update(stream.id, audio: true, video: true)])
+        #expect(stage.media == [.update(stream.id, by: stream.connection, audio: true, video: true)])
     }
 
     @Test func mutingAllAppliesToLaterStreams() throws {
@@ -159,7 +161,7 @@ import Wire
         var mute = SessionVerb.ForceMute()
         (mute.session, mute.excluded) = (session, [second.id])
         eve.ask(.session(.forceMute(mute)))
-        #expect(stage.media == [.update(first.id, audio: false, video: true)])
+        #expect(stage.media == [.update(first.id, by: first.connection, audio: false, video: true)])
         let third = try #require(ada.publish(session, mids: mids))
         #expect(third.hasAudio == false)
         #expect(stage.media == [published(third.id, mids, audio: false)])

@@ -41,13 +41,19 @@ struct MediaLedger {
             streams[stream] = Routed(
                 session: session, publisher: client, mids: mids, audio: audio, video: video, subscribers: subscribers
             )
-        case .update(let stream, let audio, let video):
+        case .update(let stream, let client, let audio, let video):
             guard let known = streams[stream] else { return "\(stream) is changed but does not exist" }
+            guard known.publisher == client else {
+                return "\(stream) is changed by \(client), which does not publish it"
+            }
             guard (known.audio, known.video) != (audio, video) else { return "\(stream) is changed to itself" }
             streams[stream]?.audio = audio
             streams[stream]?.video = video
-        case .unpublish(let stream):
-            guard streams.removeValue(forKey: stream) != nil else { return "\(stream) is unpublished but missing" }
+        case .unpublish(let stream, let client):
+            guard let known = streams.removeValue(forKey: stream) else { return "\(stream) is unpublished but missing" }
+            guard known.publisher == client else {
+                return "\(stream) is unpublished by \(client), which does not publish it"
+            }
             past.insert(stream)
         case .subscribe(let stream, let session, let client, let mids, let audio, let video, _):
             if let fault = naming(client, command) { return fault }
