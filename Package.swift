@@ -102,7 +102,7 @@ let package = Package(
         .testTarget(name: "LayoutTests", dependencies: ["Layout"], swiftSettings: settings),
         // Media files, and the frames in them. Shared by the server's recordings and by the headless clients, which must not
         // import each other.
-        .target(name: "MediaFiles", dependencies: ["RTC"], swiftSettings: packetSettings),
+        .target(name: "MediaFiles", dependencies: ["RTC", "Wire"], swiftSettings: packetSettings),
         // Peer connections without a browser. Shared by the SDK's engine for Linux, which must not contain a
         // client, and by the headless clients.
         .target(
@@ -237,7 +237,7 @@ let package = Package(
             swiftSettings: settings
         ),
         .testTarget(
-            name: "MediaFilesTests", dependencies: ["MediaFiles", "RTC", "TestSupport"], swiftSettings: settings
+            name: "MediaFilesTests", dependencies: ["MediaFiles", "RTC", "TestSupport", "Wire"], swiftSettings: settings
         ),
         .testTarget(
             name: "RobotsTests",

@@ -50,7 +50,7 @@ let package = Package(
         ),
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .target(name: "RTC", dependencies: ["COpenSSL"], swiftSettings: watched),
-        .target(name: "MediaFiles", dependencies: ["RTC"], swiftSettings: watched),
+        .target(name: "MediaFiles", dependencies: ["RTC", "Wire"], swiftSettings: watched),
         // Only the parser and the state machines.
         .target(
             name: "Redis",

@@ -39,6 +39,8 @@ extension FuzzTarget {
         .h264,
         .av1,
         .pictureSizes,
+        .archiveLogs,
+        .archiveManifests,
         .ivf,
         .ogg,
         .recordings,

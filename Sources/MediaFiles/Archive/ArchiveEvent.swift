@@ -1,0 +1,174 @@
+import Wire
+
+/// What happens in an archive: a line of its event log without the time.
+///
+/// Ids of streams and connections are the text of the API. A name that a person chose is never the name of a file.
+public enum ArchiveEvent: Hashable, Sendable {
+    /// The first line: what the archive is.
+    case archive(ArchiveOpening)
+    /// A stream is published, or is selected by hand for the first time.
+    case stream(ArchivedStream)
+    /// A file begins. Its time 0 is the time of the line.
+    case file(ArchivedFile)
+    /// The stream's video is sent, or is not any longer. At first it is sent.
+    case video(stream: String, isOn: Bool)
+    /// The stream's audio is sent, or is not any longer. At first it is sent.
+    case audio(stream: String, isOn: Bool)
+    /// The stream's picture has another size in pixels.
+    case size(stream: String, width: Int, height: Int)
+    /// The stream's picture must be turned clockwise by 0, 90, 180 or 270 degrees before it is drawn.
+    case rotation(stream: String, degrees: Int)
+    /// The layout classes of a stream.
+    case classes(stream: String, [String])
+    /// The layout of the composed picture.
+    case layout(ArchiveLayout)
+    /// Whether a stream is part of the archive, if the streams are selected by hand.
+    case include(stream: String, audio: Bool, video: Bool)
+    /// The stream has ended.
+    case gone(stream: String)
+    /// Some of the stream's media was lost, and its last picture stands for this time.
+    case lost(stream: String, for: Duration)
+    /// The recorded time stands still, because nobody publishes.
+    case pause(at: Timestamp)
+    /// The recorded time goes on.
+    case resume(at: Timestamp)
+    /// The last line, with the `reason` of the API.
+    case end(reason: String)
+}
+
+/// The first line of an event log.
+public struct ArchiveOpening: Hashable, Sendable {
+    public var id: String
+    public var session: String
+    public var name: String?
+    /// The canvas of the composed picture in pixels.
+    public var canvas: ArchiveCanvas
+    public var layout: ArchiveLayout
+    /// Whether audio is recorded.
+    public var hasAudio: Bool
+    /// Whether video is recorded.
+    public var hasVideo: Bool
+    /// The frames per second of the composed picture.
+    public var frameRate: Int
+
+    public init(
+        id: String, session: String, name: String? = nil, canvas: ArchiveCanvas = ArchiveCanvas(),
+        layout: ArchiveLayout = ArchiveLayout(), hasAudio: Bool = true, hasVideo: Bool = true, frameRate: Int = 25
+    ) {
+        (self.id, self.session, self.name, self.canvas, self.layout) = (id, session, name, canvas, layout)
+        (self.hasAudio, self.hasVideo, self.frameRate) = (hasAudio, hasVideo, frameRate)
+    }
+}
+
+/// The size of a composed picture in pixels. Its text is that of OpenTok's `resolution`, such as `1280x720`.
+public struct ArchiveCanvas: Hashable, Sendable, CustomStringConvertible {
+    public var width: Int
+    public var height: Int
+
+    /// The default is that of OpenTok.
+    public init(width: Int = 640, height: Int = 480) { (self.width, self.height) = (width, height) }
+
+    /// Parses two numbers of at most five digits with an `x` between them; nil for any other text.
+    public init?(_ text: some StringProtocol) {
+        let sides = text.split(separator: "x", omittingEmptySubsequences: false)
+        guard sides.count == 2, sides.allSatisfy({ (1...5).contains($0.utf8.count) && $0.utf8.first != 0x2b }),
+            let width = Int(sides[0]), let height = Int(sides[1]), width > 0, height > 0
+        else { return nil }
+        self.init(width: width, height: height)
+    }
+
+    public var description: String { "\(width)x\(height)" }
+}
+
+/// The layout of a composed picture, with the values of OpenTok's API.
+public struct ArchiveLayout: Hashable, Sendable {
+    /// `bestFit`, `pip`, `verticalPresentation`, `horizontalPresentation` or `custom`. A reader may not know a newer one.
+    public var type: String
+    /// The style sheet of the type `custom`.
+    public var stylesheet: String?
+    /// The type while a screen is shared.
+    public var screenshareType: String?
+
+    public init(_ type: String = "bestFit", stylesheet: String? = nil, screenshareType: String? = nil) {
+        (self.type, self.stylesheet, self.screenshareType) = (type, stylesheet, screenshareType)
+    }
+}
+
+/// What an event log says about a stream when it begins.
+public struct ArchivedStream: Hashable, Sendable {
+    public var id: String
+    /// The client connection that publishes it.
+    public var connection: String
+    /// The data of the publisher's token. It may contain personal data, so do not log it.
+    public var connectionData: String
+    /// nil for a stream without video.
+    public var videoType: VideoType?
+    /// The layout classes.
+    public var classes: [String]
+    /// The name that the publisher gave it.
+    public var name: String
+
+    public init(
+        id: String, connection: String, connectionData: String = "", videoType: VideoType? = .camera,
+        classes: [String] = [], name: String = ""
+    ) {
+        (self.id, self.connection, self.connectionData) = (id, connection, connectionData)
+        (self.videoType, self.classes, self.name) = (videoType, classes, name)
+    }
+}
+
+/// A file of an archive, as its event log names it.
+public struct ArchivedFile: Hashable, Sendable {
+    /// What the file contains.
+    public enum Codec: String, Hashable, Sendable, CaseIterable {
+        case vp8, vp9, h264, av1
+        /// Audio without video. Files with video may have audio too.
+        case opus
+    }
+
+    public var stream: String
+    /// The name in the archive's folder. `ArchiveFileName.isValid` is true for it.
+    public var name: String
+    public var codec: Codec
+
+    public init(stream: String, name: String, codec: Codec) {
+        (self.stream, self.name, self.codec) = (stream, name, codec)
+    }
+}
+
+/// The names of files in an archive's folder.
+public enum ArchiveFileName {
+    /// OpenTok's manifest, an `ArchiveManifest`.
+    public static let manifest = "archive.json"
+    /// The event log, an `ArchiveLog`.
+    public static let log = "events.jsonl"
+    /// The composed file.
+    public static let composed = "archive.mp4"
+
+    /// Whether this is a name that the recorder gives to the file of a stream: 1 to 64 digits, letters and hyphens, then
+    /// `.webm` or `.mkv`. So a name from a log cannot lead out of the folder, and is no option of a command.
+    public static func isValid(_ name: String) -> Bool {
+        let parts = name.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+        guard parts.count == 2, ["webm", "mkv"].contains(String(decoding: parts[1], as: UTF8.self)) else {
+            return false
+        }
+        return (1...64).contains(parts[0].count) && parts[0].first != UInt8(ascii: "-")
+            && parts[0].allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                    UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "-"):
+                    true
+                default: false
+                }
+            }
+    }
+
+    /// Returns the name of a stream's file.
+    ///
+    /// - Parameters:
+    ///   - index: 0 for the stream's first file, then 1, 2, …, as OpenTok numbers them.
+    ///   - codec: decides between WebM and Matroska.
+    public static func of(stream: String, index: Int, codec: ArchivedFile.Codec) -> String {
+        "\(stream)\(index > 0 ? String(index) : "").\(codec == .h264 ? "mkv" : "webm")"
+    }
+}
