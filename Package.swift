@@ -99,7 +99,7 @@ let package = Package(
         .target(name: "Datagrams", dependencies: ["CSockets", "RTC"], swiftSettings: packetSettings),
         // Where streams are drawn in a composed recording. It has no I/O.
         .target(name: "Layout", swiftSettings: settings),
-        .testTarget(name: "LayoutTests", dependencies: ["Layout"], swiftSettings: settings),
+        .testTarget(name: "LayoutTests", dependencies: ["Layout", "TestSupport"], swiftSettings: settings),
         // Media files, and the frames in them. Shared by the server's recordings and by the headless clients, which must not
         // import each other.
         .target(name: "MediaFiles", dependencies: ["RTC", "Wire"], swiftSettings: packetSettings),
@@ -295,7 +295,7 @@ let package = Package(
         // Replays saved fuzzer inputs through the fuzzed functions. `Targets` is a link to these.
         .testTarget(
             name: "FuzzTests",
-            dependencies: ["Cluster", "MediaFiles", "RTC", "Redis", "Server", "Signaling", "TestSupport", "Wire"],
+            dependencies: ["Cluster", "Layout", "MediaFiles", "RTC", "Redis", "Server", "Signaling", "TestSupport", "Wire"],
             swiftSettings: settings
         ),
         // Attacks on the executable through raw sockets, without the server's own code, which might share its bugs.

@@ -50,6 +50,7 @@ let package = Package(
         ),
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .target(name: "RTC", dependencies: ["COpenSSL"], swiftSettings: watched),
+        .target(name: "Layout", swiftSettings: watched),
         .target(name: "MediaFiles", dependencies: ["RTC", "Wire"], swiftSettings: watched),
         // Only the parser and the state machines.
         .target(
@@ -63,7 +64,7 @@ let package = Package(
         ),
         .target(
             name: "FuzzTargets",
-            dependencies: ["Cluster", "MediaFiles", "RTC", "Redis", "Server", "Signaling", "Wire"],
+            dependencies: ["Cluster", "Layout", "MediaFiles", "RTC", "Redis", "Server", "Signaling", "Wire"],
             swiftSettings: watched
         ),
         .executableTarget(

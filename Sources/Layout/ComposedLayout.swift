@@ -19,6 +19,12 @@ public struct LayoutCell: Hashable, Sendable {
     public var y: Int
     public var width: Int
     public var height: Int
+    /// How a picture of another shape is drawn in the cell.
+    public var fit: LayoutFit
+
+    public init(id: String, x: Int, y: Int, width: Int, height: Int, fit: LayoutFit = .contain) {
+        (self.id, self.x, self.y, self.width, self.height, self.fit) = (id, x, y, width, height, fit)
+    }
 }
 
 /// The layout of a composed recording or a broadcast, with the names of OpenTok's API.

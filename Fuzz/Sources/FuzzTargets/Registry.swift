@@ -41,6 +41,7 @@ extension FuzzTarget {
         .pictureSizes,
         .archiveLogs,
         .archiveManifests,
+        .stylesheets,
         .ivf,
         .ogg,
         .recordings,
