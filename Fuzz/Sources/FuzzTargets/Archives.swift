@@ -23,3 +23,33 @@ extension FuzzTarget {
         try require((try? ArchiveManifest(manifest.json)) == manifest, "\(manifest) is read back differently")
     }
 }
+
+extension FuzzTarget {
+    /// Fuzzes the reader of the beginning of a WebM file, which must end and stay in the file.
+    static let matroskaStarts = FuzzTarget("matroska-starts", longestInput: 600) { input throws(BrokenProperty) in
+        var reads = 0
+        let start = MatroskaStart(size: Int64(input.count)) { offset, count in
+            reads += 1
+            return Array(input.dropFirst(Int(clamping: offset)).prefix(count))
+        }
+        // Each element has at least two bytes.
+        try require(reads <= input.count + 3, "\(reads) reads of \(input.count) bytes")
+        guard let start else { return }
+        try require(start.hasVideo || start.hasAudio, "there is no track")
+        try require(start.firstPicture.map { $0 >= 0 && start.hasVideo } ?? true, "\(start) has an impossible picture")
+        try require(start.duration.map { $0 >= 0 } ?? true, "\(start) has a negative length")
+    }
+
+    /// Fuzzes the reader of MP4 files, which must end and stay in the file.
+    static let mp4Tracks = FuzzTarget("mp4-tracks", longestInput: 600) { input throws(BrokenProperty) in
+        var reads = 0
+        let tracks = MP4Tracks(size: Int64(input.count)) { offset, count in
+            reads += 1
+            return Array(input.dropFirst(Int(clamping: offset)).prefix(count))
+        }
+        try require(reads <= input.count / 8 + 3, "\(reads) reads of \(input.count) bytes")
+        guard let tracks else { return }
+        try require(tracks.tracks.count <= input.count / 8, "there are \(tracks.tracks.count) tracks")
+        try require(tracks.tracks.allSatisfy { $0.samples >= 0 }, "a track has a negative number of samples")
+    }
+}

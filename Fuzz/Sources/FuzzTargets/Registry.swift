@@ -42,6 +42,8 @@ extension FuzzTarget {
         .archiveLogs,
         .archiveManifests,
         .stylesheets,
+        .matroskaStarts,
+        .mp4Tracks,
         .ivf,
         .ogg,
         .recordings,

@@ -38,11 +38,15 @@ public enum ArchiveEvent: Hashable, Sendable {
 
 /// The first line of an event log.
 public struct ArchiveOpening: Hashable, Sendable {
+    /// The id in the API.
     public var id: String
+    /// The session that is recorded.
     public var session: String
+    /// The name that the application gave the archive.
     public var name: String?
     /// The canvas of the composed picture in pixels.
     public var canvas: ArchiveCanvas
+    /// The layout at the beginning.
     public var layout: ArchiveLayout
     /// Whether audio is recorded.
     public var hasAudio: Bool
@@ -62,7 +66,9 @@ public struct ArchiveOpening: Hashable, Sendable {
 
 /// The size of a composed picture in pixels. Its text is that of OpenTok's `resolution`, such as `1280x720`.
 public struct ArchiveCanvas: Hashable, Sendable, CustomStringConvertible {
+    /// In pixels.
     public var width: Int
+    /// In pixels.
     public var height: Int
 
     /// The default is that of OpenTok.
@@ -96,6 +102,7 @@ public struct ArchiveLayout: Hashable, Sendable {
 
 /// What an event log says about a stream when it begins.
 public struct ArchivedStream: Hashable, Sendable {
+    /// The id in the API.
     public var id: String
     /// The client connection that publishes it.
     public var connection: String
@@ -121,14 +128,17 @@ public struct ArchivedStream: Hashable, Sendable {
 public struct ArchivedFile: Hashable, Sendable {
     /// What the file contains.
     public enum Codec: String, Hashable, Sendable, CaseIterable {
+        /// Video, with or without audio beside it.
         case vp8, vp9, h264, av1
         /// Audio without video. Files with video may have audio too.
         case opus
     }
 
+    /// The stream's id.
     public var stream: String
     /// The name in the archive's folder. `ArchiveFileName.isValid` is true for it.
     public var name: String
+    /// The codec of the video, or `opus` if there is none.
     public var codec: Codec
 
     public init(stream: String, name: String, codec: Codec) {

@@ -8,6 +8,9 @@ public struct ArchiveLog: Hashable, Sendable {
     /// The maximum length of a line in bytes. A layout with the longest style sheet fits in it, also if all of it is escaped.
     static let maxLine = 256 << 10
 
+    /// The longest recorded time, two times OpenTok's limit. A line with a later time is damaged.
+    public static let maxTime = Duration.seconds(86_400)
+
     /// The readable lines. Their times never decrease.
     public var lines: [ArchiveLogLine] = []
     /// The number of lines that were skipped, because they are damaged or their event is newer than this program.
@@ -33,7 +36,7 @@ public struct ArchiveLog: Hashable, Sendable {
     private mutating func take(_ bytes: ArraySlice<UInt8>) {
         guard !bytes.isEmpty else { return }
         guard bytes.count <= Self.maxLine, case .object(let members)? = try? JSONReader.parse(bytes),
-            var line = try? ArchiveLogLine(members: members)
+            var line = try? ArchiveLogLine(members: members), line.time <= Self.maxTime
         else { return skipped += 1 }
         // A clock that went back must not undo what was drawn before.
         line.time = max(line.time, lines.last?.time ?? .zero)

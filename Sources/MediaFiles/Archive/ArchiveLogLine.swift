@@ -4,6 +4,7 @@ import Wire
 public struct ArchiveLogLine: Payload, Hashable {
     /// The recorded time, in whole milliseconds since the archive's first packet.
     public var time: Duration
+    /// What happened.
     public var event: ArchiveEvent
 
     public init(_ event: ArchiveEvent, at time: Duration) { (self.event, self.time) = (event, time) }

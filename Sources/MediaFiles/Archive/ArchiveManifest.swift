@@ -2,10 +2,13 @@ import Wire
 
 /// The description of an archive, `archive.json`, with the members of OpenTok's manifest and ours behind them.
 public struct ArchiveManifest: Payload, Hashable {
+    /// The id in the API.
     public var id = ""
+    /// The name that the application gave the archive.
     public var name: String?
     /// The API key of the project.
     public var partnerID = ""
+    /// The session that was recorded.
     public var session = ""
     /// When the first packet was recorded, or when the archive was requested if none was.
     public var createdAt = Timestamp(milliseconds: 0)
@@ -69,6 +72,7 @@ public struct ArchiveManifest: Payload, Hashable {
 
 /// A file in an archive's manifest.
 public struct ArchiveManifestFile: Payload, Hashable {
+    /// The id of the stream.
     public var stream = ""
     /// The name in the archive's folder.
     public var name = ""

@@ -1,0 +1,78 @@
+import Testing
+
+@testable import MediaFiles
+
+@Suite("What the files of an archive contain")
+struct ArchiveFileTests {
+    private func start(_ bytes: [UInt8]) -> MatroskaStart? {
+        MatroskaStart(size: Int64(bytes.count)) { offset, count in
+            Array(bytes.dropFirst(Int(offset)).prefix(count))
+        }
+    }
+
+    @Test("a finished recording states its tracks, its first picture and its length")
+    func finished() throws {
+        let start = try #require(start(try MemoryFile.sample(milliseconds: 3_000, finished: true).bytes))
+        #expect(start.hasVideo && start.hasAudio && start.firstPicture == 0 && start.duration == 3_000)
+    }
+
+    @Test("a recording that is still written has both tracks and no length")
+    func growing() throws {
+        let start = try #require(start(try MemoryFile.sample(milliseconds: 3_000, finished: false).bytes))
+        #expect(start.hasVideo && start.hasAudio && start.firstPicture == 0 && start.duration == nil)
+    }
+
+    @Test("the first picture is found behind seconds of sound, and a track without blocks is gone after the end")
+    func firstPicture() throws {
+        var file = try MemoryFile()
+        for time in stride(from: Int64(0), to: 7_000, by: 20) { file.write(MemoryFile.audio(time)) }
+        var sound = file
+        sound.finish()
+        let silent = try #require(start(sound.bytes))
+        #expect(silent.hasAudio && !silent.hasVideo && silent.firstPicture == nil)
+        file.write(MemoryFile.video(7_000, isKeyframe: true))
+        #expect(start(file.bytes)?.firstPicture == 7_000)
+    }
+
+    @Test("a file that is cut anywhere says what is in it, or that it is not a recording")
+    func cut() throws {
+        let bytes = try MemoryFile.sample(milliseconds: 200, finished: true).bytes
+        for count in 0..<bytes.count {
+            guard let start = start(Array(bytes.prefix(count))) else { continue }
+            #expect(start.hasVideo && start.hasAudio && (start.firstPicture ?? 0) == 0)
+        }
+        #expect(start(Array("no recording".utf8)) == nil)
+    }
+
+    private static func box(_ kind: String, _ content: [UInt8]) -> [UInt8] {
+        EBML.bigEndian(UInt64(8 + content.count), count: 4) + Array(kind.utf8) + content
+    }
+
+    private static func track(_ handler: String, samples: UInt64) -> [UInt8] {
+        let sizes = box("stsz", [0, 0, 0, 0, 0, 0, 0, 0] + EBML.bigEndian(samples, count: 4))
+        let kind = box("hdlr", [0, 0, 0, 0, 0, 0, 0, 0] + Array(handler.utf8))
+        return box("trak", box("mdia", kind + box("minf", box("stbl", sizes))))
+    }
+
+    private func tracks(_ bytes: [UInt8]) -> MP4Tracks? {
+        MP4Tracks(size: Int64(bytes.count)) { offset, count in
+            Array(bytes.dropFirst(Int(offset)).prefix(count))
+        }
+    }
+
+    @Test("an MP4 file has the samples of its tracks, and none if it is cut anywhere")
+    func mp4() throws {
+        let index = Self.box("moov", Self.track("vide", samples: 75) + Self.track("soun", samples: 141))
+        let file = Self.box("ftyp", Array("isom".utf8)) + Self.box("mdat", [1, 2, 3]) + index
+        #expect(
+            tracks(file)?.tracks == [MP4Tracks.Track(kind: "vide", samples: 75), .init(kind: "soun", samples: 141)])
+        #expect(tracks(file)?.frames == 75)
+        for count in 0..<file.count { #expect(tracks(Array(file.prefix(count))) == nil) }
+        #expect(tracks(file + [0]) == nil)
+        // A size of 64 bits.
+        let large = [0, 0, 0, 1] + Array("mdat".utf8) + EBML.bigEndian(17, count: 8) + [7]
+        #expect(tracks(Self.box("ftyp", []) + large + index)?.frames == 75)
+        // Another index, and no file type, are not what ffmpeg writes.
+        #expect(tracks(Self.box("ftyp", []) + index + index) == nil && tracks(index) == nil)
+    }
+}
