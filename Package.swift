@@ -92,6 +92,8 @@ let package = Package(
         .target(name: "SFU", dependencies: ["RTC"], swiftSettings: packetSettings),
         // Linux system calls for many datagrams at once, which Swift's Glibc module lacks.
         .target(name: "CSockets"),
+        // Child processes with limits.
+        .target(name: "CSpawn"),
         // The functions of libpq that storage uses, loaded at run time.
         .target(name: "CPostgres"),
         // UDP sockets that send and receive many packets per system call. Shared by the server and the headless clients,
@@ -103,6 +105,12 @@ let package = Package(
         // Media files, and the frames in them. Shared by the server's recordings and by the headless clients, which must not
         // import each other.
         .target(name: "MediaFiles", dependencies: ["RTC", "Wire"], swiftSettings: packetSettings),
+        // Composes recordings: what has to be done as a pure function, and the processes that do it.
+        .target(name: "Composing", dependencies: ["CSpawn", "Layout", "MediaFiles", "Wire"], swiftSettings: settings),
+        .testTarget(
+            name: "ComposingTests", dependencies: ["Composing", "Layout", "MediaFiles", "TestSupport", "Wire"],
+            swiftSettings: settings
+        ),
         // Peer connections without a browser. Shared by the SDK's engine for Linux, which must not contain a
         // client, and by the headless clients.
         .target(
@@ -175,7 +183,7 @@ let package = Package(
         .executableTarget(
             name: "Command",
             dependencies: [
-                "Datagrams", "MediaFiles", "Peers", "RTC", "Robots", "Server", "Signaling", "Wire",
+                "Composing", "Datagrams", "Layout", "MediaFiles", "Peers", "RTC", "Robots", "Server", "Signaling", "Wire",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ],

@@ -11,7 +11,7 @@ struct Confab: AsyncParsableCommand {
         subcommands: [
             Serve.self, ProjectCommand.self, SessionCommand.self, TokenCommand.self, RoomCommand.self,
             NodeCommand.self, ReportCommand.self, BanCommand.self, Audit.self, Backup.self, StorageCommand.self,
-            Settings.self, BotCommand.self, Bench.self,
+            Settings.self, ComposeCommand.self, BotCommand.self, Bench.self,
         ],
         defaultSubcommand: Serve.self
     )

@@ -1,0 +1,35 @@
+// Starts a child process with limits, which needs system calls that Swift's Glibc module lacks, between fork and exec.
+
+#ifndef CSPAWN_H
+#define CSPAWN_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+/// What a child may use at most.
+struct confab_spawn_limits {
+  /// Seconds of CPU time. The kernel then kills the child.
+  uint64_t processor;
+  /// Bytes of address space.
+  uint64_t memory;
+  /// The priority, 0 to 19, of which 19 is the lowest.
+  int nice;
+};
+
+/// Creates a pipe whose ends are closed in programs that this process starts.
+///
+/// Returns 0, or -1 with errno.
+int confab_spawn_pipe(int ends[2]);
+
+/// Starts a program. The child is the leader of a new process group, has no descriptors but the standard ones, and is killed by
+/// the kernel when the calling thread ends, so a process that is killed leaves no children.
+///
+/// path: the program. arguments, environment: with a null pointer at the end, and arguments[0] is the name.
+/// directory: the working directory. output, errors: become the standard output and error. Standard input is empty.
+///
+/// Returns the id of the child, or -1 with errno, also if the program cannot be executed.
+pid_t confab_spawn(
+  const char *path, char *const arguments[], char *const environment[], const char *directory, int output, int errors,
+  const struct confab_spawn_limits *limits);
+
+#endif

@@ -1,0 +1,184 @@
+import CSpawn
+import Foundation
+import Synchronization
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// Runs one command to its end. Unlike Foundation's `Process`, it closes all other descriptors of this process in the child, limits
+/// what the child may use, and leaves no child behind if this process is killed.
+final class ChildProcess: Sendable {
+    /// What the child may use at most.
+    struct Limits: Sendable {
+        /// Seconds of CPU time, after which the kernel kills the child.
+        var processor: UInt64
+        /// Bytes of address space.
+        var memory: UInt64 = 4 << 30
+        /// Seconds of real time, after which this process kills the child.
+        var seconds: Double
+        /// The priority (0…19), of which 19 is the lowest. The kernel derives the priority of reads and writes from it.
+        var nice: Int32
+    }
+
+    struct Outcome: Sendable {
+        /// The exit status; nil if a signal ended the child.
+        var status: Int32?
+        /// The first bytes of its standard error, at most `maxComplaints`.
+        var complaints: String
+
+        var isSuccess: Bool { status == 0 }
+        /// The last line of the standard error, or what happened if there is none.
+        var reason: String {
+            complaints.split(whereSeparator: \.isNewline).last.map(String.init)
+                ?? status.map { "exit status \($0)" } ?? "ended by a signal"
+        }
+    }
+
+    /// The bytes of a child's standard error that are kept. A damaged file makes ffmpeg print a line for each frame.
+    static let maxComplaints = 16 << 10
+
+    private enum State {
+        case waiting
+        case running(pid_t)
+        case ended
+        case cancelled
+    }
+
+    private let state = Mutex(State.waiting)
+
+    /// Runs a command. If the task is cancelled, the child is killed.
+    ///
+    /// - Parameters:
+    ///   - executable: a path.
+    ///   - directory: the child's working directory.
+    ///   - onLine: called with each line of the standard output, on another thread.
+    /// - Throws: `ComposeError.ffmpegMissing` if the command cannot be started, and `CancellationError`.
+    static func run(
+        _ executable: String, _ arguments: [String], directory: String, limits: Limits,
+        onLine: @escaping @Sendable (Substring) -> Void = { _ in }
+    ) async throws -> Outcome {
+        let child = ChildProcess()
+        let outcome = try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                // A thread, because it waits for the child all the time.
+                Thread.detachNewThread {
+                    continuation.resume(
+                        with: Result { try child.run(executable, arguments, directory, limits, onLine) })
+                }
+            }
+        } onCancel: {
+            child.cancel()
+        }
+        try Task.checkCancellation()
+        return outcome
+    }
+
+    private func cancel() {
+        state.withLock { state in
+            // The child is not reaped while the state is `running`, so its id is not another process's.
+            if case .running(let id) = state { kill(id, SIGKILL) }
+            if case .ended = state { return }
+            state = .cancelled
+        }
+    }
+
+    private func run(
+        _ executable: String, _ arguments: [String], _ directory: String, _ limits: Limits,
+        _ onLine: (Substring) -> Void
+    ) throws -> Outcome {
+        guard let output = Self.pipe(), let errors = Self.pipe() else { throw ComposeError.cannotWrite("A pipe") }
+        defer { for descriptor in [output.read, errors.read] { close(descriptor) } }
+        let id = state.withLock { state -> pid_t? in
+            guard case .waiting = state else { return nil }
+            let id = Self.spawn(executable, arguments, directory, output: output.write, errors: errors.write, limits)
+            if let id { state = .running(id) }
+            return id
+        }
+        for descriptor in [output.write, errors.write] { close(descriptor) }
+        guard let id else {
+            if case .cancelled = state.withLock({ $0 }) { throw CancellationError() }
+            throw ComposeError.ffmpegMissing(executable)
+        }
+        var reader = Reader(deadline: Date().addingTimeInterval(limits.seconds))
+        reader.read(output: output.read, errors: errors.read, onLine) { kill(id, SIGKILL) }
+        // The child is a zombie or about to be one. Wait without reaping first, so that `cancel` never kills another process.
+        var information = siginfo_t()
+        while waitid(P_PID, id_t(id), &information, WEXITED | WNOWAIT) != 0, errno == EINTR {}
+        state.withLock { $0 = .ended }
+        var status: Int32 = 0
+        while waitpid(id, &status, 0) < 0, errno == EINTR {}
+        let code = status & 0x7f == 0 ? status >> 8 & 0xff : nil
+        return Outcome(status: code, complaints: String(decoding: reader.complaints, as: UTF8.self))
+    }
+
+    private static func pipe() -> (read: Int32, write: Int32)? {
+        var ends: [Int32] = [0, 0]
+        return confab_spawn_pipe(&ends) == 0 ? (ends[0], ends[1]) : nil
+    }
+
+    private static func spawn(
+        _ executable: String, _ arguments: [String], _ directory: String, output: Int32, errors: Int32, _ limits: Limits
+    ) -> pid_t? {
+        var words: [UnsafeMutablePointer<CChar>?] = ([executable] + arguments).map { strdup($0) }
+        var environment: [UnsafeMutablePointer<CChar>?] = [strdup("LC_ALL=C"), nil]
+        words.append(nil)
+        defer { for word in words + environment { free(word) } }
+        var most = confab_spawn_limits(
+            processor: limits.processor, memory: limits.memory, nice: limits.nice)
+        let id = confab_spawn(executable, &words, &environment, directory, output, errors, &most)
+        return id > 0 ? id : nil
+    }
+}
+
+private func readBytes(_ descriptor: Int32, _ buffer: inout [UInt8]) -> Int {
+    read(descriptor, &buffer, buffer.count)
+}
+
+/// Reads a child's standard output and standard error until both end.
+private struct Reader {
+    let deadline: Date
+    private(set) var complaints: [UInt8] = []
+    private var line: [UInt8] = []
+    /// Lines of progress have at most 40 bytes.
+    private static let maxLine = 4_096
+
+    init(deadline: Date) { self.deadline = deadline }
+
+    mutating func read(output: Int32, errors: Int32, _ onLine: (Substring) -> Void, stop: () -> Void) {
+        var open = [output, errors]
+        var buffer = [UInt8](repeating: 0, count: 16 << 10)
+        while !open.isEmpty {
+            var waiting = open.map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
+            let ready = poll(&waiting, nfds_t(waiting.count), 1_000)
+            if Date() > deadline { stop() }
+            guard ready > 0 else { continue }
+            for item in waiting where item.revents != 0 {
+                let count = readBytes(item.fd, &buffer)
+                if count < 0, errno == EINTR { continue }
+                guard count > 0 else {
+                    open.removeAll { $0 == item.fd }
+                    continue
+                }
+                if item.fd == errors {
+                    complaints += buffer.prefix(min(count, max(0, ChildProcess.maxComplaints - complaints.count)))
+                } else {
+                    take(buffer.prefix(count), onLine)
+                }
+            }
+        }
+    }
+
+    private mutating func take(_ bytes: ArraySlice<UInt8>, _ onLine: (Substring) -> Void) {
+        for byte in bytes {
+            if byte == UInt8(ascii: "\n") {
+                onLine(String(decoding: line, as: UTF8.self)[...])
+                line.removeAll(keepingCapacity: true)
+            } else if line.count < Self.maxLine {
+                line.append(byte)
+            }
+        }
+    }
+}

@@ -1,0 +1,123 @@
+import Foundation
+import MediaFiles
+
+extension ComposeRun {
+    /// How often a part is tried as it is. A process can be killed for reasons that have nothing to do with its input, such as too
+    /// little memory.
+    private static let attempts = 2
+
+    /// Makes a chunk, unless it is there.
+    func chunk(_ index: Int) async throws -> MadePart {
+        let chunk = plan.chunks[index]
+        let sizes = chunk.sources.map { $0.file.flatMap { files.size($0) } ?? 0 }
+        let key = arguments.chunk(chunk, output: "").key(sizes: sizes)
+        let name = "chunk-\(index)-\(String(key, radix: 16)).mp4"
+        if files.tracks(JobFiles.path(name))?.frames == chunk.frames.count { return .kept(name: name) }
+        var last = ""
+        for _ in 0..<Self.attempts {
+            if try await encode(index, black: [], to: name, &last) { return .made(name: name, damaged: []) }
+        }
+        let damaged = try await damaged(in: chunk)
+        files.note(
+            "Chunk \(index) fails. These files cannot be decoded there: \(damaged.sorted().joined(separator: ", "))")
+        // Without a culprit, a third attempt shows whether the failure was by chance.
+        guard try await encode(index, black: damaged, to: name, &last) else {
+            throw ComposeError.failed(part: "chunk \(index)", message: last)
+        }
+        return .made(name: name, damaged: damaged.sorted())
+    }
+
+    private func encode(
+        _ index: Int, black: Set<String>, to name: String, _ reason: inout String
+    ) async throws -> Bool {
+        let chunk = plan.chunks[index]
+        // Another name for each attempt. The ffmpeg of a killed process may still write to its own.
+        let unfinished = JobFiles.path("\(UUID().uuidString).part")
+        defer { files.remove(unfinished) }
+        let command = arguments.chunk(chunk, black: black, output: unfinished)
+        let outcome = try await run(command, frames: chunk.frames.count) { line in
+            if line.hasPrefix("frame="), let frames = Int(line.dropFirst(6)) { report(index, frames) }
+        }
+        guard outcome.isSuccess, files.tracks(unfinished)?.frames == chunk.frames.count else {
+            try failIfFull(outcome)
+            reason = outcome.isSuccess ? "too few frames" : outcome.reason
+            files.note("Chunk \(index) failed: \(reason)")
+            return false
+        }
+        try files.rename(unfinished, to: JobFiles.path(name))
+        files.note("Made \(name).")
+        return true
+    }
+
+    /// Returns the files of which ffmpeg cannot decode a single frame for a chunk.
+    private func damaged(in chunk: ComposedChunk) async throws -> Set<String> {
+        var damaged: Set<String> = []
+        for source in chunk.sources {
+            guard let file = source.file else { continue }
+            let lines = Lines()
+            let outcome = try await run(arguments.probe(source, in: chunk), frames: chunk.frames.count) {
+                lines.append(String($0))
+            }
+            // The lines of the format begin with the stream's number; lines about it begin with #.
+            if !outcome.isSuccess || !lines.all.contains(where: { $0.hasPrefix("0,") }) { damaged.insert(file) }
+        }
+        return damaged
+    }
+
+    /// Makes the sound, unless it is there.
+    func sound() async throws -> MadePart {
+        let sizes = plan.heard.map { files.size($0.file) ?? 0 }
+        let key = arguments.sound(plan.heard, frames: plan.frames, output: "").key(sizes: sizes)
+        let name = "sound-\(String(key, radix: 16)).m4a"
+        if files.tracks(JobFiles.path(name)) != nil { return .kept(name: name) }
+        var last = ""
+        for _ in 0..<Self.attempts where try await mix(plan.heard, to: name, &last) {
+            return .made(name: name, damaged: [])
+        }
+        var damaged: [String] = []
+        for source in plan.heard where try await !run(arguments.probe(source), frames: plan.frames).isSuccess {
+            damaged.append(source.file)
+        }
+        files.note("The sound fails. These files cannot be decoded: \(damaged.joined(separator: ", "))")
+        let others = plan.heard.filter { !damaged.contains($0.file) }
+        guard try await mix(others, to: name, &last) else {
+            throw ComposeError.failed(part: "the sound", message: last)
+        }
+        return .made(name: name, damaged: damaged)
+    }
+
+    private func mix(_ sources: [HeardSource], to name: String, _ reason: inout String) async throws -> Bool {
+        let prefix = UUID().uuidString
+        var partial: [String] = []
+        defer { for file in partial { files.remove(file) } }
+        // Too many files for one command are mixed in groups, and those again.
+        if sources.count > FFmpegArguments.maxMixed {
+            for first in stride(from: 0, to: sources.count, by: FFmpegArguments.group) {
+                let group = Array(sources[first..<min(sources.count, first + FFmpegArguments.group)])
+                partial.append(JobFiles.path("\(prefix)-\(first).part"))
+                let command = arguments.partialMix(group, output: partial[partial.count - 1])
+                guard try await succeeds(command, &reason) else { return false }
+            }
+        }
+        let unfinished = JobFiles.path("\(prefix).part")
+        defer { files.remove(unfinished) }
+        let command = arguments.sound(sources, partial: partial, frames: plan.frames, output: unfinished)
+        guard try await succeeds(command, &reason) else { return false }
+        guard files.tracks(unfinished)?.tracks.contains(where: { $0.kind == "soun" && $0.samples > 0 }) == true else {
+            reason = "no samples"
+            return false
+        }
+        try files.rename(unfinished, to: JobFiles.path(name))
+        files.note("Made \(name).")
+        return true
+    }
+
+    private func succeeds(_ command: FFmpegCommand, _ reason: inout String) async throws -> Bool {
+        let outcome = try await run(command, frames: plan.frames)
+        guard !outcome.isSuccess else { return true }
+        try failIfFull(outcome)
+        reason = outcome.reason
+        files.note("The sound failed: \(reason)")
+        return false
+    }
+}
