@@ -84,7 +84,7 @@ struct ComposeJobTests {
         #expect(worst <= 0.04)
     }
 
-    @Test("a file of our own recorder is composed in time, also if it was not finished", arguments: [true, false])
+    @Test("a file of the recorder is composed in time, also if it was not finished", arguments: [true, false])
     func recorded(isFinished: Bool) async throws {
         try await TestArchive.with { archive in
             try await archive.makeFlashes("x.ivf", "x.ogg", seconds: 4)
