@@ -142,3 +142,12 @@ public struct CallID: Identifier128 {
     /// a match are bound to the match.
     public var binding: MatchID { MatchID(high: high, low: low) }
 }
+
+/// The id of an archive, which is a recording of a session. It is random.
+public struct ArchiveID: Identifier128 {
+    /// The first 8 bytes, big-endian.
+    public let high: UInt64
+    /// The last 8 bytes, big-endian.
+    public let low: UInt64
+    public init(high: UInt64, low: UInt64) { (self.high, self.low) = (high, low) }
+}
