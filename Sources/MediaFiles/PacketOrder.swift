@@ -6,7 +6,7 @@ import RTC
 /// order.insert(packet, at: now)
 /// while let step = order.next(now: now) { … }
 /// ```
-public struct PacketOrder {
+public struct PacketOrder: Sendable {
     /// A packet to put into order.
     public struct Packet: Equatable, Sendable {
         /// The packet's sequence number, extended so that it does not wrap.
@@ -14,9 +14,15 @@ public struct PacketOrder {
         public var timestamp: UInt32
         public var marker: Bool
         public var payload: [UInt8]
+        /// When the packet arrived. The order does not depend on it; recordings need it to place frames in time.
+        public var arrival: MediaTime
 
-        public init(number: Int64, timestamp: UInt32, marker: Bool, payload: [UInt8]) {
+        public init(
+            number: Int64, timestamp: UInt32, marker: Bool, payload: [UInt8],
+            arrival: MediaTime = MediaTime(nanoseconds: 0)
+        ) {
             (self.number, self.timestamp, self.marker, self.payload) = (number, timestamp, marker, payload)
+            self.arrival = arrival
         }
     }
 

@@ -26,6 +26,9 @@ public struct StreamTimeline: Sendable {
     /// Whether the track has a sender report.
     public func hasReport(isVideo: Bool) -> Bool { (isVideo ? video : audio).report != nil }
 
+    /// The track continues with another source, whose timestamps are unrelated to the previous ones.
+    public mutating func restart(isVideo: Bool) { if isVideo { video.restart() } else { audio.restart() } }
+
     /// Records a sender report.
     ///
     /// - Parameters:
@@ -101,6 +104,8 @@ private struct Track: Sendable {
     private var last: Placed?
 
     init(rate: Int64) { self.rate = rate }
+
+    mutating func restart() { self = Track(rate: rate) }
 
     mutating func note(_ timestamp: UInt32, _ sent: MediaTime) { report = (timestamps.unwrap(timestamp), sent) }
 

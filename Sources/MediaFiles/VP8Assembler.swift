@@ -2,7 +2,7 @@ import RTC
 
 /// Assembles VP8 frames from payloads in order (RFC 7741 §4). It starts at a keyframe. After a loss it continues at
 /// the next keyframe, because the frames between the loss and that keyframe refer to missing data.
-public struct VP8Assembler {
+public struct VP8Assembler: Sendable {
     /// A complete VP8 frame, and the RTP timestamp of its packets.
     public struct Frame: Equatable, Sendable {
         public var timestamp: UInt32
@@ -78,7 +78,7 @@ public struct VP8Assembler {
 }
 
 /// Extends 32-bit RTP timestamps to numbers that do not wrap.
-package struct TimestampUnwrapper {
+package struct TimestampUnwrapper: Sendable {
     private var last: Int64?
 
     package init() {}
