@@ -31,6 +31,8 @@ public final class Router {
     let negotiator: Negotiator
     let capacity: CapacityMeter
     let pipes: Pipes
+    /// Where recorded streams are written to; nil until one is recorded.
+    var recordings: RecordingWriter?
     private var voicesSentAt: MediaTime?
     /// The index in `peers.all` at which the next tick starts. It advances when the egress's budget for waiting packets
     /// is used up, so that all peers get their turn.
@@ -134,6 +136,7 @@ public final class Router {
         pipes.sendUrgentRequests(now: now)
         pipes.release()
         pipes.commit()
+        recordings?.commit()
     }
 
     /// Whether packets wait for the next flush.
@@ -195,8 +198,8 @@ public final class Router {
         case .voices(let voices): streams.hear(voices, now: now)
         case .speakers(let active): speakers.follow(active, streams)
         case .sent(let sent): capacity.receive(sent, from: loop, now: now)
-        // `Pipes` and `RouterPipe` handle these.
-        case .track, .tracks, .restart, .pause, .end, .demand, .keyframe: break
+        // `Pipes` and `RouterPipe` handle these, and routers do not send each other what is recorded.
+        case .track, .tracks, .restart, .pause, .end, .demand, .keyframe, .recorded: break
         }
     }
 

@@ -46,6 +46,10 @@ public struct RouterCounters: Equatable, Sendable {
     /// The number of packets passed to routers of other event loops. Each copy counts.
     public var packetsPiped: UInt64 = 0
     public var packetsDropped: UInt64 = 0
+    /// The number of packets passed to the recorder. Each copy counts.
+    public var packetsRecorded: UInt64 = 0
+    /// The number of packets that were not recorded, because the recorder was too slow.
+    public var recordingPacketsDropped: UInt64 = 0
     public var packetsRetransmitted: UInt64 = 0
     public var packetsRecovered: UInt64 = 0
     public var nacksSent: UInt64 = 0
@@ -74,7 +78,8 @@ public struct RouterCounters: Equatable, Sendable {
     /// All counters.
     static let all: [any WritableKeyPath<RouterCounters, UInt64> & Sendable] = [
         \.datagramsIn, \.strayDatagrams, \.packetsIn, \.packetsForwarded, \.packetsPiped,
-        \.packetsDropped, \.packetsRetransmitted, \.packetsRecovered, \.nacksSent, \.nacksReceived,
+        \.packetsDropped, \.packetsRecorded, \.recordingPacketsDropped, \.packetsRetransmitted, \.packetsRecovered,
+        \.nacksSent, \.nacksReceived,
         \.keyframesRequested, \.malformed, \.paddingBytes,
         \.changesForSlowness, \.changesForCodec, \.changesForBandwidth, \.changesForSize, \.changesForPublisher,
         \.fullSessions,

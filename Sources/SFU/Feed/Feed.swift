@@ -70,7 +70,10 @@ final class Feed {
 
     func forgetCodec() { codec = nil }
 
-    func note(_ report: SourceReport) { self.report = report }
+    func note(_ report: SourceReport) {
+        self.report = report
+        for reader in track.readers { reader.reported(self) }
+    }
 
     /// Records the codec and the report that another router knows.
     func note(codec: Int?, report: SourceReport?) { (self.codec, self.report) = (codec, report) }
@@ -80,4 +83,6 @@ final class Feed {
 struct SourceReport: Equatable, Sendable {
     var ntp: NTPTime
     var timestamp: UInt32
+    /// When the report arrived.
+    var arrivedAt: MediaTime
 }

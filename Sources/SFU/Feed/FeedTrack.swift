@@ -96,6 +96,12 @@ final class FeedTrack {
 
     func add(_ reader: any FeedReader) { readers.append(reader) }
 
+    /// Removes a reader. What it demanded is forgotten with the next selection.
+    func remove(_ reader: any FeedReader) {
+        readers.removeAll { $0 === reader }
+        needsSelection = true
+    }
+
     /// Whether packets wait in a reader until the flush.
     var holdsPackets: Bool { readers.contains { $0.holdsPackets } }
 
@@ -159,6 +165,8 @@ protocol FeedReader: AnyObject {
     func receive(_ packet: FeedPacket, of feed: Feed, arrivedAt: MediaTime)
     /// The feed starts with another source, whose sequence numbers and timestamps are unrelated to the previous ones.
     func restart(_ feed: Feed)
+    /// A sender report of the feed's source has arrived.
+    func reported(_ feed: Feed)
     /// Drops the packets that wait to be forwarded.
     func forget(_ feed: Feed)
     /// No packets follow for a while.
@@ -170,4 +178,8 @@ protocol FeedReader: AnyObject {
     func select()
     /// Returns how many subscribers can decode the codec with this index.
     func decoders(of codec: Int) -> Int
+}
+
+extension FeedReader {
+    func reported(_ feed: Feed) {}
 }

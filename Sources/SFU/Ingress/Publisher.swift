@@ -119,7 +119,7 @@ final class Publisher: PeerHalf {
     private func note(_ info: RTCP.SenderInfo, now: MediaTime) {
         guard let source = sources[info.ssrc], !source.isRepair else { return }
         source.encoding.statistics?.receive(senderReport: info.ntp, at: now)
-        source.encoding.feed.note(SourceReport(ntp: info.ntp, timestamp: info.rtpTimestamp))
+        source.encoding.feed.note(SourceReport(ntp: info.ntp, timestamp: info.rtpTimestamp, arrivedAt: now))
         // This is the offset from the publisher's clock to the server's. Keep the minimum, because the report with the least
         // network delay is the most accurate.
         let offset = ingress.settings.wallClock(now) - info.ntp

@@ -31,6 +31,11 @@ enum PipeMessage: Sendable {
     case speakers([PipedSpeaker])
     /// The bitrates that the router sends in each session, in bits per second.
     case sent([String: Int])
+
+    // From a router to a recorder:
+
+    /// What changes about a stream that is recorded, with the recording's id.
+    case recorded(UInt32, RecordingMessage)
 }
 
 /// What the subscribers' half of a router needs to know about a track.

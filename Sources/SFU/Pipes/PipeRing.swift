@@ -16,23 +16,28 @@ import Synchronization
 ///
 /// Positions count all bytes since the start, so they never decrease. The position in the memory is the remainder.
 final class PipeRing: Sendable {
-    /// The size of the memory in bytes, a power of two: about 620 packets, or 30 ms of 200 Mbit/s.
+    /// The usual size of the memory in bytes: about 620 packets, or 30 ms of 200 Mbit/s.
     static let capacity = 1 << 20
-    /// The number of bytes that packets may occupy. The rest is for messages, which are small and are never dropped.
-    static let packetCapacity = capacity / 8 * 7
     /// All records start at multiples of this number of bytes.
     fileprivate static let alignment = 16
 
     /// The writer owns the memory of a record until it commits the record, and again after the reader has released it.
     /// In between, the reader owns it.
-    fileprivate nonisolated(unsafe) let memory = UnsafeMutableRawPointer.allocate(
-        byteCount: capacity, alignment: alignment)
+    fileprivate nonisolated(unsafe) let memory: UnsafeMutableRawPointer
+    /// The size of the memory in bytes, a power of two.
+    fileprivate let capacity: Int
+    /// The number of bytes that packets may occupy. The rest is for messages, which are small and are never dropped.
+    fileprivate var packetCapacity: Int { capacity / 8 * 7 }
     /// The position up to which the writer has committed records.
     fileprivate let committed = Atomic<Int>(0)
     /// The position up to which the reader has released records.
     fileprivate let released = Atomic<Int>(0)
 
-    init() {}
+    /// - Parameter capacity: the size of the memory in bytes, a power of two. It is used only as far as packets wait.
+    init(capacity: Int = PipeRing.capacity) {
+        self.capacity = capacity
+        memory = .allocate(byteCount: capacity, alignment: Self.alignment)
+    }
 
     deinit {
         // Messages that were never read are still retained.
@@ -84,7 +89,7 @@ final class PipeRing: Sendable {
     fileprivate static func rounded(_ count: Int) -> Int { (count + alignment - 1) & ~(alignment - 1) }
 
     fileprivate func record(at position: Int) -> UnsafeMutablePointer<Record> {
-        (memory + (position & (Self.capacity - 1))).assumingMemoryBound(to: Record.self)
+        (memory + (position & (capacity - 1))).assumingMemoryBound(to: Record.self)
     }
 
     fileprivate static func message(in record: UnsafeMutablePointer<Record>) -> Unmanaged<Box> {
@@ -114,7 +119,7 @@ final class PipeRingWriter {
     func write(_ packet: FeedPacket, track: UInt32, feed: Int, arrivedAt: MediaTime) -> Bool {
         let count = packet.bytes.count
         let length = PipeRing.rounded(PipeRing.bytesOffset + count + PipeRing.spare)
-        guard waiting.isEmpty, let record = reserve(length, limit: PipeRing.packetCapacity) else { return false }
+        guard waiting.isEmpty, let record = reserve(length, limit: ring.packetCapacity) else { return false }
         let bytes = UnsafeMutableRawPointer(record) + PipeRing.bytesOffset
         if let base = packet.bytes.baseAddress { bytes.copyMemory(from: base, byteCount: count) }
         var copy = packet
@@ -133,9 +138,14 @@ final class PipeRingWriter {
         if !waiting.isEmpty || !tryWrite(message) { waiting.append(message) }
     }
 
-    private func tryWrite(_ message: PipeMessage) -> Bool {
+    /// Writes a message that may be lost, unless the ring is too full for packets.
+    func writeIfRoom(_ message: PipeMessage) {
+        if waiting.isEmpty { _ = tryWrite(message, limit: ring.packetCapacity) }
+    }
+
+    private func tryWrite(_ message: PipeMessage, limit: Int? = nil) -> Bool {
         let length = PipeRing.alignment * 2
-        guard let record = reserve(length, limit: PipeRing.capacity) else { return false }
+        guard let record = reserve(length, limit: limit ?? ring.capacity) else { return false }
         let box = Unmanaged.passRetained(PipeRing.Box(message))
         UnsafeMutableRawPointer(record).storeBytes(
             of: UnsafeRawPointer(box.toOpaque()), toByteOffset: PipeRing.packetOffset, as: UnsafeRawPointer.self)
@@ -146,7 +156,7 @@ final class PipeRingWriter {
 
     /// Returns the memory for a record; nil if the ring would then contain more than `limit` bytes.
     private func reserve(_ length: Int, limit: Int) -> UnsafeMutablePointer<PipeRing.Record>? {
-        let toEnd = PipeRing.capacity - written & (PipeRing.capacity - 1)
+        let toEnd = ring.capacity - written & (ring.capacity - 1)
         let filler = length > toEnd ? toEnd : 0
         let end = written + filler + length
         if end - released > limit {

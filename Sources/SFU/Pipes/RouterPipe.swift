@@ -107,7 +107,7 @@ final class RouterPipe {
             track.feedTrack.end()
         case .demand(let id, let demand): outgoing[id]?.receive(demand)
         case .keyframe(let id, let feed, let need): outgoing[id]?.receive(need, feed: feed, now: now)
-        case .tracks, .voices, .speakers, .sent: return false
+        case .tracks, .voices, .speakers, .sent, .recorded: return false
         }
         return true
     }

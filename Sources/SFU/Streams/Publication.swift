@@ -9,6 +9,8 @@ final class Publication {
     var forwardsAudio: Bool
     var forwardsVideo: Bool
     var subscriptions: [Key: Subscription] = [:]
+    /// The recordings of the stream, by id.
+    var recordings: [UInt32: RecordedStream] = [:]
     /// The track that was last used to judge the quality of the stream.
     weak var judgedTrack: FeedTrack?
     /// The quality level that was last reported.

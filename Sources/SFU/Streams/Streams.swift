@@ -112,6 +112,7 @@ final class Streams {
             clients[subscription.client]?.subscribed.remove(stream)
             forgetIfEmpty(subscription.client)
         }
+        for recording in publication.recordings.values { recording.end() }
         for track in feeds.tracks(of: publication.client) where track.publication === publication {
             track.publication = nil
         }
@@ -168,6 +169,21 @@ final class Streams {
         forgetIfEmpty(client)
     }
 
+    // MARK: Recordings
+
+    /// Starts to record a stream. A stream that is not published has ended.
+    func record(_ stream: Key, _ recording: RecordedStream) {
+        guard let publication = publications[stream] else { return recording.end() }
+        publication.recordings.updateValue(recording, forKey: recording.id)?.end()
+        recording.attach(publication, feeds)
+    }
+
+    func stopRecording(_ stream: Key, _ id: UInt32) {
+        publications[stream]?.recordings.removeValue(forKey: id)?.end()
+    }
+
+    func recording(_ stream: Key, _ id: UInt32) -> RecordedStream? { publications[stream]?.recordings[id] }
+
     /// Ends all streams and subscriptions of a client.
     func leave(_ client: Key) {
         guard let entry = clients[client] else { return }
@@ -209,6 +225,7 @@ final class Streams {
             attach(subscription, .audio)
             attach(subscription, .video)
         }
+        for recording in publication.recordings.values { recording.attach(publication, feeds) }
         for track in feeds.tracks(of: publication.client)
         where track.publication === publication && track.needsSelection {
             track.select()
