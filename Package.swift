@@ -150,7 +150,8 @@ let package = Package(
         .target(
             name: "Server",
             dependencies: [
-                "CPostgres", "CSockets", "Cluster", "Datagrams", "RTC", "Redis", "SFU", "Signaling", "Wire",
+                "CPostgres", "CSockets", "Cluster", "Datagrams", "MediaFiles", "RTC", "Redis", "SFU", "Signaling",
+                "Wire",
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "Configuration", package: "swift-configuration"),
                 .product(name: "Crypto", package: "swift-crypto"),
@@ -293,8 +294,8 @@ let package = Package(
         .testTarget(
             name: "EndToEndTests",
             dependencies: [
-                "AppModel", "Confab", "ConfabHeadless", "OpenTokCompat", "Peers", "RTC", "Robots", "Server",
-                "Signaling", "Wire",
+                "AppModel", "Confab", "ConfabHeadless", "OpenTokCompat", "Peers", "RTC", "Robots", "SFU",
+                "Server", "Signaling", "Wire",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "Logging", package: "swift-log"),
             ],

@@ -126,15 +126,6 @@ private final class Stage: Sendable {
     func show(video: Bool) { plane.perform(.update(Self.stream, by: Self.client(1), audio: true, video: video)) }
 }
 
-/// Polls until the condition is true.
-private func eventually(_ reason: @autoclosure () -> String, _ condition: () async throws -> Bool) async throws {
-    let end = ContinuousClock.now + .seconds(60)
-    while !(try await condition()) {
-        try #require(ContinuousClock.now < end, "\(reason())")
-        await Task.yield()
-    }
-}
-
 @Suite("Media between the loops of a media plane", .ownThreads, .timeLimit(.minutes(5)))
 struct MediaLoopsEndToEndTests {
     private static let (full, quarter) = (SimulcastSource.layers[0], SimulcastSource.layers[2])

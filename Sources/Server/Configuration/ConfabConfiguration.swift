@@ -42,6 +42,7 @@ public struct ConfabConfiguration: Sendable, Equatable {
     public var retention = Retention()
     public var push = Push()
     public var webhooks = Webhooks()
+    public var recording = Recording()
     public var storage = Storage()
     public var cluster = Cluster()
     public var shutdown = Shutdown()
@@ -113,6 +114,20 @@ public struct ConfabConfiguration: Sendable, Equatable {
         /// sessions together; nil for no limit.
         public var sessionBitrate: Bitrate?
         public var totalBitrate: Bitrate?
+        public init() {}
+    }
+
+    /// Settings for recording sessions.
+    public struct Recording: Sendable, Equatable {
+        public var enabled = true
+        /// The folder of the recordings; nil for `recordings` in the data directory.
+        public var folder: String?
+        /// The largest layer of a video that is recorded, by its height in pixels.
+        public var maxHeight = 1080
+        /// No recording starts with less free space. With less than half of it, all recordings end.
+        public var minFreeSpace = 2 << 30
+        /// The time between two syncs of the files to the disk. A loss of power loses what was written since.
+        public var syncInterval: Duration = .seconds(5)
         public init() {}
     }
 

@@ -62,7 +62,8 @@ struct GatewayMetrics {
     init(mediaLoops: Int = 1) { media = MediaMetrics(loops: mediaLoops) }
 
     /// The help text of each metric, keyed by metric name.
-    static let help: [String: String] = [own, MediaMetrics.help, RoomMetrics.help].reduce([:]) { all, help in
+    static let help: [String: String] = [own, MediaMetrics.help, RecordingMetrics.help, RoomMetrics.help].reduce([:]) {
+        all, help in
         all.merging(help) { first, _ in first }
     }
 

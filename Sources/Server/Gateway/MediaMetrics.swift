@@ -22,6 +22,8 @@ struct MediaMetrics: Sendable {
         "confab_media_datagrams_unsent": "Datagrams that could not be sent, usually because a buffer was full.",
     ]
     private static let pipedPackets = "confab_media_packets_piped"
+    private static let recordedPackets = "confab_recording_packets"
+    private static let unrecordedPackets = "confab_recording_dropped_packets"
     private static let waits = "confab_media_socket_waits"
     private static let wakeups = "confab_media_wakeups"
     private static let reads = "confab_media_socket_reads"
@@ -35,6 +37,8 @@ struct MediaMetrics: Sendable {
     private static let fullSessions = "confab_media_full_sessions"
     private static let added = [
         pipedPackets + "_total": "Media packets passed to other media loops, counted once per loop.",
+        recordedPackets + "_total": "Media packets passed to the recorder, counted once per recording.",
+        unrecordedPackets + "_total": "Media packets missing in recordings, because the recorder was too slow.",
         waits + "_total": "Times the sending of media was delayed because a socket's buffer was full.",
         wakeups + "_total": "Times a media loop woke up.",
         reads + "_total": "System calls that received datagrams.",
@@ -63,6 +67,8 @@ struct MediaMetrics: Sendable {
     private let stray = CounterBridge("confab_media_datagrams_stray")
     private let unsent = CounterBridge("confab_media_datagrams_unsent")
     private let piped = CounterBridge(pipedPackets, isNew: true)
+    private let recorded = CounterBridge(recordedPackets, isNew: true)
+    private let unrecorded = CounterBridge(unrecordedPackets, isNew: true)
     private let loops: [LoopMetrics]
     private let padded = CounterBridge(padding, isNew: true)
     private let changed = ["slow", "codec", "bandwidth", "size", "publisher"].map {
@@ -115,6 +121,8 @@ struct MediaMetrics: Sendable {
         received.record(media.packetsIn)
         forwarded.record(media.packetsForwarded)
         piped.record(media.packetsPiped)
+        recorded.record(media.packetsRecorded)
+        unrecorded.record(media.recordingPacketsDropped)
         repeated.record(media.packetsRetransmitted)
         recovered.record(media.packetsRecovered)
         dropped.record(media.packetsDropped)

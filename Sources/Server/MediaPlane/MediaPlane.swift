@@ -17,6 +17,8 @@ import Wire
 final class MediaPlane: Sendable {
     /// One inbox for each loop.
     private let inboxes: [MediaInbox]
+    /// One ring for each loop, in which it writes the streams that are recorded. Created with the first recording.
+    private let recording = Mutex<[RecordingRing]>([])
     private let placement: Mutex<LoopPlacement>
     private let watchdog: MediaWatchdogThread
     /// The TCP port for media, and the UDP port of the first loop.
@@ -142,6 +144,29 @@ final class MediaPlane: Sendable {
     private func perform(_ command: MediaCommand, on inbox: MediaInbox) {
         let onEvent = onEvent
         inbox.perform(MediaRequestKind(command)) { router in router.perform(command, onEvent) }
+    }
+}
+
+extension MediaPlane: RecordingSource {
+    var recordingRings: [RecordingRing] {
+        recording.withLock { rings in
+            if rings.isEmpty { rings = inboxes.map { _ in RecordingRing() } }
+            return rings
+        }
+    }
+
+    func record(_ stream: StreamID, as number: UInt32, _ request: RecordingRequest) {
+        for (inbox, ring) in zip(inboxes, recordingRings) {
+            inbox.perform(.record) { $0.record(Key(stream), as: number, request, into: ring) }
+        }
+    }
+
+    func stopRecording(_ stream: StreamID, _ number: UInt32) {
+        for inbox in inboxes { inbox.perform(.record) { $0.stopRecording(Key(stream), number) } }
+    }
+
+    func requestKeyframe(of stream: StreamID, for number: UInt32) {
+        for inbox in inboxes { inbox.perform(.record) { $0.requestKeyframe(of: Key(stream), for: number) } }
     }
 }
 

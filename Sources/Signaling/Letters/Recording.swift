@@ -16,6 +16,7 @@ public enum RecordingCommand: Equatable, Sendable {
     case note(ArchiveID, RecordingNote)
     /// Stops the recorded time until `resume`. Streams must have been removed before.
     case pause(ArchiveID)
+    /// Continues the recorded time after `pause`.
     case resume(ArchiveID)
     /// Finishes all files of the archive. Answered with `ended`.
     case end(ArchiveID, RecordingEnd)
@@ -111,11 +112,17 @@ public enum RecordingNote: Hashable, Sendable {
 
 /// Why an archive has ended. The raw values are those of the `reason` in OpenTok's archive JSON, or ours where it has none.
 public enum RecordingEnd: String, Hashable, Sendable, CaseIterable {
+    /// The archive was stopped by a request.
     case requested = "user initiated"
+    /// The archive has reached its maximum length.
     case maxDuration = "maximum duration exceeded"
+    /// Nobody published, or nobody was connected, for too long.
     case idle = "maximum idle time exceeded"
+    /// The last client left the session.
     case sessionEnded = "session ended"
+    /// Less space was free than the recorder needs.
     case diskFull = "disk full"
+    /// The server was stopped or killed.
     case serverRestarted = "server restarted"
 }
 

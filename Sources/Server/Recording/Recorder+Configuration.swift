@@ -1,0 +1,20 @@
+import Logging
+import RTC
+import Signaling
+
+extension Recorder {
+    /// Creates the recorder of a server.
+    /// - Returns: nil if the server does not record, or does not route media.
+    static func make(
+        _ configuration: ConfabConfiguration, media: MediaPlane?, clock: ServerClock, logger: Logger,
+        report: @escaping @Sendable (RecordingEvent) -> Void
+    ) -> Recorder? {
+        guard configuration.recording.enabled, let media else { return nil }
+        let recording = configuration.recording
+        let settings = Settings(
+            folder: recording.folder ?? configuration.dataDirectory + "/recordings", maxHeight: recording.maxHeight,
+            minFreeSpace: Int64(clamping: recording.minFreeSpace), syncInterval: recording.syncInterval,
+            application: "Confab \(ConfabServer.version)", wallClock: { clock.wallNow })
+        return Recorder(settings, source: media, logger: logger, report: report)
+    }
+}

@@ -1,0 +1,137 @@
+import Datagrams
+import Foundation
+import Logging
+import RTC
+import SFU
+import Signaling
+import Synchronization
+import Wire
+
+/// Records streams into files: carries out the hub's commands on a thread of its own, and reports events.
+///
+/// It reads the packets that the media loops copy into rings (`RecordingRing`). The thread starts with the first archive and waits
+/// while none is recorded, so a server that records nothing pays nothing.
+final class Recorder: Sendable {
+    /// The settings from the configuration, and what does not change.
+    struct Settings: Sendable {
+        /// The folder of all archives. It is created with the first one.
+        var folder: String
+        /// The largest layer that is recorded, by its height in pixels.
+        var maxHeight: Int
+        /// The free bytes below which no archive starts. Below half of it all archives end.
+        var minFreeSpace: Int64
+        /// The bytes that are reserved while archives are recorded, for completing their files when the disk is full.
+        var reserve: Int64 = 16 << 20
+        /// The time between two syncs of all files to the disk.
+        var syncInterval: Duration
+        /// The name and version of the writing program, for the files.
+        var application = "Confab"
+        /// The time of day.
+        var wallClock: @Sendable () -> Timestamp
+    }
+
+    /// What other threads have left for the recorder's thread.
+    private struct Inbox {
+        var commands: [RecordingCommand] = []
+        var isRunning = false
+        var isStopping = false
+    }
+
+    private let settings: Settings
+    private let source: any RecordingSource
+    private let logger: Logger
+    private let report: @Sendable (RecordingEvent) -> Void
+    private let inbox = Mutex(Inbox())
+    private let wake = DispatchSemaphore(value: 0)
+    private let ended = DispatchSemaphore(value: 0)
+    let counters = RecorderCounters()
+
+    /// - Parameter report: called on the recorder's thread.
+    init(
+        _ settings: Settings, source: any RecordingSource, logger: Logger,
+        report: @escaping @Sendable (RecordingEvent) -> Void
+    ) {
+        (self.settings, self.source, self.logger, self.report) = (settings, source, logger, report)
+    }
+
+    /// Carries out a command. Commands are carried out in order. May be called on any thread.
+    func send(_ command: RecordingCommand) {
+        let mustStart = inbox.withLock { inbox in
+            guard !inbox.isStopping else { return false }
+            inbox.commands.append(command)
+            defer { inbox.isRunning = true }
+            return !inbox.isRunning
+        }
+        if mustStart { start() }
+        wake.signal()
+    }
+
+    /// Completes the archives that a previous run has left, on the recorder's thread, and reports them. Call it before the first
+    /// command.
+    func recover() {
+        let recovery = RecordingRecovery(path: settings.folder, logger: logger)
+        let unfinished = recovery.unfinished
+        guard !unfinished.isEmpty else { return }
+        inbox.withLock { $0.isRunning = true }
+        start(recovering: unfinished, recovery)
+    }
+
+    /// Completes the files of all archives and ends the thread. Blocks for up to `ArchiveRecording.maxEnding`.
+    func stop() {
+        let isRunning = inbox.withLock { inbox in
+            inbox.isStopping = true
+            return inbox.isRunning
+        }
+        guard isRunning else { return }
+        wake.signal()
+        ended.wait()
+        // A second call returns at once.
+        inbox.withLock { $0.isRunning = false }
+    }
+
+    private func start(recovering unfinished: [ArchiveID] = [], _ recovery: RecordingRecovery? = nil) {
+        let (settings, source, counters, logger, report) = (settings, source, counters, logger, report)
+        let thread = Thread { [self] in
+            setNameOfCurrentThread("confab-recorder")
+            for archive in unfinished { recover(archive, recovery) }
+            run(RecorderLoop(settings, source: source, counters: counters, logger: logger, report: report))
+            ended.signal()
+        }
+        thread.start()
+    }
+
+    private func recover(_ archive: ArchiveID, _ recovery: RecordingRecovery?) {
+        var result = RecordingResult()
+        do {
+            result = try recovery?.recover(archive) ?? result
+        } catch {
+            logger.error("Cannot recover an archive", metadata: ["archive": "\(archive)", "error": "\(error)"])
+        }
+        report(.recovered(archive, result))
+    }
+
+    private func run(_ loop: RecorderLoop) {
+        while true {
+            let (commands, isStopping) = inbox.withLock { inbox in
+                defer { inbox.commands = [] }
+                return (inbox.commands, inbox.isStopping)
+            }
+            for command in commands { loop.perform(command) }
+            if isStopping { loop.endAll() }
+            loop.work()
+            if loop.isIdle {
+                if isStopping { return }
+                wake.wait()
+            } else {
+                _ = wake.wait(timeout: .now() + RecorderLoop.interval)
+            }
+        }
+    }
+}
+
+/// What the recorder has done, for the metrics.
+final class RecorderCounters: Sendable {
+    let archives = Atomic<Int>(0)
+    let streams = Atomic<Int>(0)
+    let bytes = Atomic<Int>(0)
+}

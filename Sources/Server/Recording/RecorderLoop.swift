@@ -1,0 +1,231 @@
+import Datagrams
+import Foundation
+import Logging
+import MediaFiles
+import NIOPosix
+import RTC
+import SFU
+import Signaling
+import Synchronization
+import Wire
+
+/// The routers that a recorder reads from.
+protocol RecordingSource: Sendable {
+    /// One for each router.
+    var recordingRings: [RecordingRing] { get }
+    func record(_ stream: StreamID, as number: UInt32, _ request: RecordingRequest)
+    func stopRecording(_ stream: StreamID, _ number: UInt32)
+    func requestKeyframe(of stream: StreamID, for number: UInt32)
+}
+
+/// The state of the recorder's thread: reads the routers' rings, and writes the files of all archives.
+///
+/// A slow disk delays only this thread. The rings then drop packets, which are treated as lost.
+final class RecorderLoop {
+    /// The maximum number of archives at the same time.
+    static let maxArchives = 20
+    /// How often the free space is checked.
+    static let spaceInterval = MediaInterval.seconds(5)
+    /// The time between two looks at the rings.
+    static let interval = 0.02
+    /// A file that is deleted when the disk is full, so that the archives' files can be completed.
+    static let reserveName = "reserve"
+
+    let settings: Recorder.Settings
+    let logger: Logger
+    let report: @Sendable (RecordingEvent) -> Void
+    private let source: any RecordingSource
+    private let counters: RecorderCounters
+    private let readers: [RecordingRingReader]
+    private var folder: RecordingFolder?
+    private var archives: [ArchiveID: ArchiveRecording] = [:]
+    private var recordings: [UInt32: StreamRecording] = [:]
+    private var lastNumber: UInt32 = 0
+    private var spaceCheckedAt: MediaTime?
+    private var syncedAt = MediaTime.monotonic
+    private let syncing = RecordingSyncState()
+    private var isDiskFull = false
+    private var isStopping = false
+    private var hasReserve = false
+
+    init(
+        _ settings: Recorder.Settings, source: any RecordingSource, counters: RecorderCounters, logger: Logger,
+        report: @escaping @Sendable (RecordingEvent) -> Void
+    ) {
+        (self.settings, self.source, self.counters, self.logger) = (settings, source, counters, logger)
+        self.report = report
+        readers = source.recordingRings.map { RecordingRingReader($0) }
+    }
+
+    /// Whether nothing happens without a command.
+    var isIdle: Bool { archives.isEmpty && recordings.isEmpty }
+
+    func wallClock(_ time: MediaTime) -> Timestamp {
+        settings.wallClock() + .nanoseconds((time - .monotonic).nanoseconds)
+    }
+
+    // MARK: Commands
+
+    func perform(_ command: RecordingCommand) {
+        let now = MediaTime.monotonic
+        switch command {
+        case .begin(let id, let session, let options): begin(id, session, options, now: now)
+        case .add(let id, let stream, let details): add(id, stream, details, now: now)
+        case .remove(let id, let stream):
+            guard let recording = archives[id]?.streams[stream] else { return }
+            source.stopRecording(stream, recording.number)
+        case .note(let id, let note): archives[id]?.log(.note(note), at: now)
+        case .pause(let id): archives[id]?.pause(now: now)
+        case .resume(let id): archives[id]?.resume(now: now)
+        case .end(let id, let reason): end(id, reason, now: now)
+        }
+    }
+
+    private func begin(_ id: ArchiveID, _ session: SessionID, _ options: RecordingOptions, now: MediaTime) {
+        guard archives[id] == nil else { return }
+        guard archives.count < Self.maxArchives else { return report(.failed(id, .tooMany)) }
+        do {
+            let folder = try self.folder ?? RecordingFolder(path: settings.folder)
+            self.folder = folder
+            guard freeSpace ?? 0 >= settings.minFreeSpace else { return report(.failed(id, .diskFull)) }
+            makeReserve(in: folder)
+            archives[id] = try ArchiveRecording(id, session, options, in: folder, self)
+            counters.archives.store(archives.count, ordering: .relaxed)
+        } catch {
+            let problem = error as? RecordingError
+            logger.error("Cannot start an archive", metadata: ["error": "\(problem?.text ?? "\(error)")"])
+            report(.failed(id, problem?.isDiskFull == true ? .diskFull : .cannotWrite))
+        }
+    }
+
+    private func add(_ id: ArchiveID, _ stream: StreamID, _ details: RecordedStream, now: MediaTime) {
+        guard let archive = archives[id] else { return }
+        lastNumber &+= 1
+        guard let recording = archive.add(stream, details, number: lastNumber, now: now) else { return }
+        recordings[lastNumber] = recording
+        counters.streams.store(recordings.count, ordering: .relaxed)
+        let formats = VideoPayloadFormat.allCases.filter(\.isRecordable)
+        source.record(
+            stream, as: lastNumber,
+            RecordingRequest(
+                audio: archive.options.hasAudio && details.hasAudio,
+                video: archive.options.hasVideo && details.hasVideo,
+                maxHeight: archive.options.maxHeight ?? settings.maxHeight, formats: Set(formats)))
+    }
+
+    private func end(_ id: ArchiveID, _ reason: RecordingEnd, now: MediaTime) {
+        guard let archive = archives[id], archive.ending == nil else { return }
+        archive.end(reason, now: now)
+        for recording in archive.streams.values { source.stopRecording(recording.stream, recording.number) }
+    }
+
+    /// Ends all archives, because the server stops. Their files are complete afterwards, but have no manifest: the hub may not
+    /// handle events any more, so the next start reports the archives as recovered.
+    func endAll() {
+        isStopping = true
+        let now = MediaTime.monotonic
+        for id in archives.keys { end(id, .serverRestarted, now: now) }
+    }
+
+    // MARK: Work
+
+    /// Reads what the routers have sent, and performs what is due.
+    func work() {
+        for reader in readers {
+            while let item = reader.next() {
+                let now = MediaTime.monotonic
+                switch item {
+                case .packet(let packet): recordings[packet.recording]?.receive(packet, now: now)
+                case .message(let number, let message): recordings[number]?.receive(message, now: now)
+                }
+            }
+            reader.release()
+        }
+        let now = MediaTime.monotonic
+        for recording in recordings.values { recording.tick(now: now) }
+        finishEnded(now: now)
+        checkSpace(now: now)
+        sync(now: now)
+    }
+
+    private func finishEnded(now: MediaTime) {
+        for archive in archives.values {
+            for recording in archive.streams.values where recording.endedRouters >= readers.count {
+                archive.finish(recording, now: now)
+            }
+            guard let ending = archive.ending, archive.streams.isEmpty || now >= ending.deadline else { continue }
+            let result = archive.finishAll(now: now, isComplete: !isStopping)
+            archives[archive.id] = nil
+            counters.archives.store(archives.count, ordering: .relaxed)
+            if !isStopping { report(.ended(archive.id, ending.reason, result)) }
+        }
+        if archives.isEmpty { isDiskFull = false }
+    }
+
+    func forget(_ recording: StreamRecording) {
+        recordings[recording.number] = nil
+        counters.streams.store(recordings.count, ordering: .relaxed)
+    }
+
+    func requestKeyframe(_ recording: StreamRecording) {
+        source.requestKeyframe(of: recording.stream, for: recording.number)
+    }
+
+    func count(bytes: Int) { counters.bytes.add(bytes, ordering: .relaxed) }
+
+    /// Syncs all files on another thread, because it may take seconds.
+    private func sync(now: MediaTime) {
+        guard !archives.isEmpty, now - syncedAt >= MediaInterval(settings.syncInterval) else { return }
+        guard !syncing.isRunning.exchange(true, ordering: .acquiringAndReleasing) else { return }
+        syncedAt = now
+        let files = archives.values.flatMap(\.openFiles)
+        NIOThreadPool.singleton.submit { [logger, syncing] _ in
+            for file in files {
+                do throws(RecordingError) {
+                    try file.sync()
+                } catch {
+                    logger.error("Cannot sync a recording", metadata: ["error": "\(error.text)"])
+                }
+            }
+            syncing.isRunning.store(false, ordering: .releasing)
+        }
+    }
+
+    // MARK: Disk space
+
+    private var freeSpace: Int64? { DiskSpace.freeBytes(of: settings.folder).map { Int64($0) } }
+
+    private func checkSpace(now: MediaTime) {
+        guard !archives.isEmpty, spaceCheckedAt.map({ now - $0 >= Self.spaceInterval }) ?? true else { return }
+        spaceCheckedAt = now
+        if let freeSpace, freeSpace < settings.minFreeSpace / 2 { diskIsFull() }
+    }
+
+    /// Ends all archives.
+    func diskIsFull() {
+        guard !isDiskFull else { return }
+        isDiskFull = true
+        logger.error("The disk of the recordings is full: all archives end", metadata: ["folder": "\(settings.folder)"])
+        folder?.remove(Self.reserveName)
+        hasReserve = false
+        let now = MediaTime.monotonic
+        for recording in recordings.values where recording.hasFailed { recording.abandon(now: now) }
+        for id in archives.keys { end(id, .diskFull, now: now) }
+    }
+
+    private func makeReserve(in folder: RecordingFolder) {
+        guard !hasReserve, settings.reserve > 0 else { return }
+        hasReserve = true
+        do throws(RecordingError) {
+            folder.remove(Self.reserveName)
+            try folder.create(Self.reserveName).allocate(settings.reserve)
+        } catch {
+            logger.warning("Cannot reserve space to complete recordings", metadata: ["error": "\(error.text)"])
+        }
+    }
+}
+
+/// Whether a thread syncs the files now.
+private final class RecordingSyncState: Sendable {
+    let isRunning = Atomic(false)
+}

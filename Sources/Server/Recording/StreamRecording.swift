@@ -1,0 +1,153 @@
+import Logging
+import MediaFiles
+import RTC
+import SFU
+import Signaling
+import Wire
+
+/// A stream that is being recorded: passes what the routers send to a `MediaRecorder`, and carries out its outputs.
+///
+/// It belongs to the recorder's thread.
+final class StreamRecording {
+    /// The id of the recording in the routers' rings.
+    let number: UInt32
+    let stream: StreamID
+    let details: RecordedStream
+    private unowned let archive: ArchiveRecording
+    /// nil until the router says which tracks the stream has.
+    private var recorder: MediaRecorder?
+    /// The number of routers that will send nothing more.
+    private(set) var endedRouters = 0
+    private var file: RecordingFile?
+    private var writer: WebMWriter?
+    private var fileStart = MediaTime(nanoseconds: 0)
+    /// Whether a router has published the stream.
+    var wasPublished: Bool { recorder != nil }
+    /// Set when a file could not be written. What follows is dropped.
+    private(set) var hasFailed = false
+
+    init(number: UInt32, _ stream: StreamID, _ details: RecordedStream, _ archive: ArchiveRecording) {
+        (self.number, self.stream, self.details, self.archive) = (number, stream, details, archive)
+    }
+
+    /// The file to sync; nil if none is open.
+    var openFile: RecordingFile? { file }
+
+    func receive(_ packet: RecordingRingReader.Packet, now: MediaTime) {
+        guard recorder != nil else { return }
+        archive.noteArrival(packet.arrivedAt)
+        recorder?.take(
+            isVideo: packet.isVideo,
+            PacketOrder.Packet(
+                number: packet.number, timestamp: packet.timestamp, marker: packet.marker,
+                payload: Array(packet.payload), arrival: packet.arrivedAt), now: now)
+        perform(now: now)
+    }
+
+    func receive(_ message: RecordingMessage, now: MediaTime) {
+        switch message {
+        case .tracks(let audio, let video):
+            if recorder == nil { recorder = MediaRecorder(hasAudio: audio, hasVideo: video) }
+        case .source(let format, let isNew): _ = recorder?.begin(format, isNew: isNew, now: now)
+        case .report(let isVideo, let ntp, let timestamp, let arrivedAt):
+            recorder?.report(isVideo: isVideo, ntp: ntp, timestamp: timestamp, arrival: arrivedAt)
+        case .forwarded(let isVideo, let isOn):
+            archive.log(.forwarded(stream, isVideo: isVideo, isOn), at: now)
+            recorder?.setForwarded(isVideo: isVideo, isOn, now: now)
+        case .ended: endedRouters += 1
+        }
+        perform(now: now)
+    }
+
+    func tick(now: MediaTime) {
+        recorder?.tick(now: now)
+        perform(now: now)
+    }
+
+    func finish(now: MediaTime) {
+        recorder?.finish(now: now)
+        perform(now: now)
+        recorder = nil
+    }
+
+    private func perform(now: MediaTime) {
+        guard let outputs = recorder?.takeOutputs() else { return }
+        for output in outputs where !hasFailed {
+            do throws(RecordingError) {
+                try perform(output)
+            } catch {
+                fail(error, now: now)
+            }
+        }
+    }
+
+    private func fail(_ error: RecordingError, now: MediaTime) {
+        hasFailed = true
+        archive.failed(self, error, now: now)
+    }
+
+    private func perform(_ output: MediaRecorder.Output) throws(RecordingError) {
+        switch output {
+        case .begin(let video, let time): try begin(video, at: time)
+        case .block(let block):
+            guard let edits = writer?.write(block), let file else { return }
+            for edit in edits { try apply(edit, to: file) }
+        case .end(let time): try end(at: time)
+        case .requestKeyframe: archive.requestKeyframe(of: self)
+        case .size(let size, let time):
+            archive.log(.size(stream, width: Int(size.width), height: Int(size.height)), at: time)
+        case .lost(let interval, let time): archive.log(.lost(stream, milliseconds: interval.milliseconds), at: time)
+        }
+    }
+
+    private func apply(_ edit: FileEdit, to file: RecordingFile) throws(RecordingError) {
+        try file.apply(edit)
+        if case .append(let bytes) = edit { archive.count(bytes: bytes.count) }
+    }
+
+    private func begin(_ video: RecordedVideo, at time: MediaTime) throws(RecordingError) {
+        let name = archive.nextName(of: stream, video.fileExtension)
+        let opened = try archive.folder.create(name)
+        (file, fileStart) = (opened, time)
+        writer = WebMWriter(
+            video: video, date: archive.wallClock(time).nanosecondsSince2001, application: archive.application)
+        archive.log(.file(stream, name: name, codec: video.name), at: time)
+    }
+
+    private func end(at time: MediaTime) throws(RecordingError) {
+        guard let file, var writer else { return }
+        (self.file, self.writer) = (nil, nil)
+        for edit in writer.finish() { try apply(edit, to: file) }
+        try file.sync()
+        archive.add(file, of: self, from: fileStart, to: time)
+    }
+
+    /// Completes the file as far as it was written, after an error.
+    func abandon(now: MediaTime) {
+        guard let file else { return }
+        (self.file, writer) = (nil, nil)
+        do throws(RecordingError) {
+            // The writer does not know which of its last blocks are in the file, so look.
+            guard let length = try RecordingRecovery.finish(file) else { return }
+            archive.add(file, of: self, from: fileStart, to: fileStart + MediaInterval(length))
+        } catch {
+            archive.logger.error("A recording is incomplete", metadata: ["error": "\(error.text)"])
+        }
+    }
+}
+
+extension RecordedVideo {
+    /// The name of the codec in the event log.
+    var name: String {
+        switch self {
+        case .vp8: "vp8"
+        case .vp9: "vp9"
+        case .h264: "h264"
+        }
+    }
+}
+
+extension Timestamp {
+    /// Matroska's dates count from 2001-01-01 UTC (RFC 9559 §5.1.2.10).
+    fileprivate var nanosecondsSince2001: Int64 { (milliseconds &- 978_307_200_000) &* 1_000_000 }
+}
