@@ -108,7 +108,12 @@ struct RecordingEndToEndTests {
         let text = try String(contentsOf: log, encoding: .utf8)
         #expect(text.hasSuffix("\"reason\":\"server restarted\"}\n") && !text.contains(#""e":"fi{"#))
         // A second start finds nothing to do.
-        #expect(RecordingRecovery(path: killed.path, logger: .init(label: "test")).unfinished.isEmpty)
+        let recovery = RecordingRecovery(path: killed.path, logger: .init(label: "test"))
+        #expect(recovery.unfinished.isEmpty)
+        // Unless the hub asks for it.
+        let again = try recovery.recover(archive)
+        #expect(again == result)
+        #expect(try String(contentsOf: log, encoding: .utf8) == text)
     }
 
     @Test("a server that stops completes the files, and its next start reports the archive as recovered")
@@ -153,6 +158,8 @@ struct RecordingEndToEndTests {
         room.begin(archive)
         try await eventually("\(room.events)") { !room.events.isEmpty }
         #expect(room.events == [.failed(archive, .diskFull)])
+        try await eventually("the free space is not measured") { room.recorder.refusal != nil }
+        #expect(room.recorder.refusal?.code == .storageFull)
     }
 
     @Test(

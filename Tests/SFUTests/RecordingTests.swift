@@ -144,6 +144,19 @@ struct RecordingTests {
         #expect(messages.contains(.ended) && messages.contains(.tracks(audio: false, video: true)))
     }
 
+    @Test("a stream of which nothing is recorded is announced, so that it does not seem to be missing")
+    func nothingRecorded() throws {
+        let room = try SimulatedRoom()
+        let client = room.client()
+        try client.publish(video: nil)
+        try room.connect()
+        record(client, in: room, RecordingRequest(audio: false, video: true, maxHeight: 1080, formats: [.vp8]))
+        room.run(1_000)
+        var items = RecordedItems()
+        items.read(RecordingRingReader(ring))
+        #expect(items.messages == [.tracks(audio: false, video: false)] && items.audio.isEmpty)
+    }
+
     @Test("a publisher that connects again continues in the same recording as another source")
     func reconnect() throws {
         let room = try SimulatedRoom()

@@ -47,6 +47,7 @@ extension FuzzTarget {
         .ivf,
         .ogg,
         .recordings,
+        .mediaRecorder,
         .recovery,
         .positions,
         .pushEndpoints,

@@ -16,16 +16,16 @@ final class RecordedStream {
 
     /// Reads the publication's current tracks. Called again when they or what is forwarded have changed.
     func attach(_ publication: Publication, _ feeds: FeedTable) {
-        var tracks: [FeedTrack] = []
-        for kind in [MediaKind.audio, .video] where kind == .audio ? request.audio : request.video {
-            guard let mid = publication.mid(kind), let track = feeds.track(mid, of: publication.client),
-                track.kind == kind, track.loop == nil, !track.isEnded
-            else { continue }
-            tracks.append(track)
+        let own = [MediaKind.audio, .video].compactMap { kind -> FeedTrack? in
+            let track = publication.mid(kind).flatMap { feeds.track($0, of: publication.client) }
+            guard let track, track.kind == kind, track.loop == nil, !track.isEnded else { return nil }
+            return track
         }
+        let tracks = own.filter { $0.kind == .audio ? request.audio : request.video }
         for reader in readers where !tracks.contains(where: { $0 === reader.track }) { reader.detach() }
         readers.removeAll { reader in !tracks.contains { $0 === reader.track } }
-        guard !tracks.isEmpty else { return }
+        // A stream of which nothing is recorded is published too.
+        guard !own.isEmpty else { return }
         sendTracks(publication)
         for track in tracks {
             let isOn = publication.forwards(track.kind)

@@ -1,6 +1,7 @@
 import Datagrams
 import Foundation
 import Logging
+import NIOPosix
 import RTC
 import SFU
 import Signaling
@@ -42,6 +43,7 @@ final class Recorder: Sendable {
     private let logger: Logger
     private let report: @Sendable (RecordingEvent) -> Void
     private let inbox = Mutex(Inbox())
+    private let space: Mutex<MeasuredSpace>
     private let wake = DispatchSemaphore(value: 0)
     private let ended = DispatchSemaphore(value: 0)
     let counters = RecorderCounters()
@@ -52,6 +54,39 @@ final class Recorder: Sendable {
         report: @escaping @Sendable (RecordingEvent) -> Void
     ) {
         (self.settings, self.source, self.logger, self.report) = (settings, source, logger, report)
+        space = Mutex(MeasuredSpace())
+        measureSpace()
+    }
+
+    /// Why no archive can start now; nil if one can, as far as is known. Does not block: the free space is measured at most once per
+    /// `MeasuredSpace.lifetime`, on another thread.
+    var refusal: WireError? {
+        let now = ContinuousClock.now
+        let (isFull, isOld) = space.withLock { space in
+            defer { if space.isOld(now) { space.measuredAt = now } }
+            return (space.free.map { $0 < settings.minFreeSpace } ?? false, space.isOld(now))
+        }
+        if isOld { measureSpace() }
+        guard isFull else { return nil }
+        let message = "The disk of the recordings is almost full. Free space, or lower recording.minFreeSpace."
+        return WireError(.storageFull, message, retryable: true, retryAfter: .seconds(60))
+    }
+
+    private func measureSpace() {
+        NIOThreadPool.singleton.submit { [self] _ in
+            let free = RecordingFolder.freeSpace(settings.folder)
+            space.withLock { $0.free = free }
+        }
+    }
+
+    /// The free space when it was last measured.
+    private struct MeasuredSpace {
+        static let lifetime: Duration = .seconds(3)
+        /// In bytes; nil if unknown.
+        var free: Int64?
+        var measuredAt: ContinuousClock.Instant?
+
+        func isOld(_ now: ContinuousClock.Instant) -> Bool { measuredAt.map { now - $0 >= Self.lifetime } ?? true }
     }
 
     /// Carries out a command. Commands are carried out in order. May be called on any thread.
@@ -68,9 +103,10 @@ final class Recorder: Sendable {
 
     /// Completes the archives that a previous run has left, on the recorder's thread, and reports them. Call it before the first
     /// command.
-    func recover() {
+    /// - Parameter others: further archives to report. The hub has not stored their end, although they may be complete.
+    func recover(_ others: [ArchiveID] = []) {
         let recovery = RecordingRecovery(path: settings.folder, logger: logger)
-        let unfinished = recovery.unfinished
+        let unfinished = Set(recovery.unfinished).union(others).sorted()
         guard !unfinished.isEmpty else { return }
         inbox.withLock { $0.isRunning = true }
         start(recovering: unfinished, recovery)

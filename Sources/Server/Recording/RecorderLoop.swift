@@ -24,6 +24,8 @@ protocol RecordingSource: Sendable {
 final class RecorderLoop {
     /// The maximum number of archives at the same time.
     static let maxArchives = 20
+    /// The number of packets after which their memory is released.
+    private static let releaseInterval = 256
     /// How often the free space is checked.
     static let spaceInterval = MediaInterval.seconds(5)
     /// The time between two looks at the rings.
@@ -131,21 +133,27 @@ final class RecorderLoop {
 
     /// Reads what the routers have sent, and performs what is due.
     func work() {
-        for reader in readers {
-            while let item = reader.next() {
-                let now = MediaTime.monotonic
-                switch item {
-                case .packet(let packet): recordings[packet.recording]?.receive(packet, now: now)
-                case .message(let number, let message): recordings[number]?.receive(message, now: now)
-                }
-            }
-            reader.release()
-        }
+        for reader in readers { read(reader) }
         let now = MediaTime.monotonic
         for recording in recordings.values { recording.tick(now: now) }
         finishEnded(now: now)
         checkSpace(now: now)
         sync(now: now)
+    }
+
+    private func read(_ reader: RecordingRingReader) {
+        var count = 0
+        while let item = reader.next() {
+            let now = MediaTime.monotonic
+            switch item {
+            case .packet(let packet): recordings[packet.recording]?.receive(packet, now: now)
+            case .message(let number, let message): recordings[number]?.receive(message, now: now)
+            }
+            count += 1
+            // Make room for the router now and then, even if it writes as fast as this thread reads.
+            if count % Self.releaseInterval == 0 { reader.release() }
+        }
+        reader.release()
     }
 
     private func finishEnded(now: MediaTime) {
@@ -193,7 +201,7 @@ final class RecorderLoop {
 
     // MARK: Disk space
 
-    private var freeSpace: Int64? { DiskSpace.freeBytes(of: settings.folder).map { Int64($0) } }
+    private var freeSpace: Int64? { RecordingFolder.freeSpace(settings.folder) }
 
     private func checkSpace(now: MediaTime) {
         guard !archives.isEmpty, spaceCheckedAt.map({ now - $0 >= Self.spaceInterval }) ?? true else { return }

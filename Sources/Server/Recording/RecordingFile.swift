@@ -40,6 +40,16 @@ final class RecordingFolder: Sendable {
         self.init(descriptor)
     }
 
+    /// The free space on the disk of a folder that need not exist yet, in bytes; nil if it cannot be measured.
+    static func freeSpace(_ path: String) -> Int64? {
+        var path = path
+        while true {
+            if let free = DiskSpace.freeBytes(of: path) { return Int64(free) }
+            guard errno == ENOENT, let slash = path.lastIndex(of: "/"), slash > path.startIndex else { return nil }
+            path = String(path[..<slash])
+        }
+    }
+
     /// Opens a folder in this one.
     func folder(_ name: String, creating: Bool) throws(RecordingError) -> RecordingFolder {
         if creating, mkdirat(descriptor, name, 0o700) != 0, errno != EEXIST {
@@ -67,6 +77,8 @@ final class RecordingFolder: Sendable {
         guard opened >= 0 else { throw RecordingError(action: "open the file \(name)", code: errno) }
         return RecordingFile(opened, name: name)
     }
+
+    func contains(_ name: String) -> Bool { faccessat(descriptor, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0 }
 
     /// Replaces a file atomically.
     func replace(_ name: String, _ contents: [UInt8]) throws(RecordingError) {

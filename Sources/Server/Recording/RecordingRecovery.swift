@@ -56,6 +56,8 @@ struct RecordingRecovery {
             }
         }
         result.duration = result.files.map(\.stop).max() ?? .zero
+        // Complete, but the hub may not have stored it.
+        if folder.contains(RecordingManifest.name) { return result }
         // The last line may be incomplete.
         if let end = bytes.lastIndex(of: UInt8(ascii: "\n")) { try log.apply(.truncate(Int64(end) + 1)) }
         let time = max(recorded.lastTime, result.duration.wholeMilliseconds)
