@@ -41,6 +41,8 @@ public struct Context: Sendable {
     var fileSpace = RoomFileSpace()
     /// What the sessions of each project use, keyed by API key.
     var usage: [String: ProjectUsage] = [:]
+    /// The number of archives that are being recorded.
+    var runningArchives = 0
     /// The disk space left for files.
     var freeDisk = FreeDiskSpace()
 
@@ -124,6 +126,8 @@ public struct Context: Sendable {
     mutating func persist(_ change: Change) { effects.append(.persist(change)) }
     mutating func transmit(_ socket: SocketID, _ bytes: [UInt8]) { effects.append(.transmit(socket, bytes)) }
     mutating func media(_ command: MediaCommand) { effects.append(.media(command)) }
+    mutating func record(_ command: RecordingCommand) { effects.append(.recording(command)) }
+    mutating func compose(_ archive: ArchiveRecord) { effects.append(.compose(archive)) }
     mutating func reply(_ socket: SocketID, _ reply: ResourceReply) { effects.append(.reply(socket, reply)) }
     mutating func answer(_ socket: SocketID, _ reply: OperatorReply) { effects.append(.answer(socket, reply)) }
     /// Sends a list of rooms to the next room, which adds itself. After the last room, sends the list to the operator.

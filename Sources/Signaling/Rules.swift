@@ -83,6 +83,28 @@ public struct Rules: Equatable, Sendable {
     /// session switches to routed media.
     public var relayedFallback: Duration = .seconds(8)
 
+    // Archives.
+    /// Whether a recorder is available.
+    public var recordsSessions = false
+    /// Whether archives can be composed into one file.
+    public var composesArchives = false
+    /// Whether members must accept before their streams are recorded.
+    public var recordingConsent = RecordingConsent.notify
+    /// How long before the recording the members of a session are notified of it.
+    public var recordingNotice: Duration = .seconds(1)
+    /// Maximum number of archives that are recorded at the same time on this server.
+    public var maxArchives = 20
+    /// Maximum number of streams that an application can select for an archive, as in OpenTok.
+    public var streamsPerArchive = 50
+    /// Maximum recorded time of an archive, without its pauses, as in OpenTok.
+    public var maxArchiveTime: Duration = .seconds(14_400)
+    /// Maximum time from the start to the end of an archive, as in OpenTok.
+    public var maxArchiveAge: Duration = .seconds(43_200)
+    /// How long an archive waits for its first stream, and how long it waits after the last connection has left.
+    public var archiveWait: Duration = .seconds(60)
+    /// How long an archive stays paused before it stops, as in OpenTok.
+    public var maxArchivePause: Duration = .seconds(3600)
+
     // WHIP and WHEP resources.
     public var resources = 2000
     public var resourcesPerAddress = 100
@@ -260,6 +282,14 @@ public struct Rules: Equatable, Sendable {
     /// Whether rooms accept files. A file is kept only as long as its line in the chat, so without chat lines there are
     /// no files.
     var takesRoomFiles: Bool { roomFileSize > 0 && roomChatLines > 0 }
+}
+
+/// Whose streams an archive contains.
+public enum RecordingConsent: String, Sendable, Equatable, CaseIterable {
+    /// The streams of everyone. Members are notified.
+    case notify
+    /// The streams of members who accepted.
+    case ask
 }
 
 /// Who may create rooms.

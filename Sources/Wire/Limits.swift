@@ -57,6 +57,8 @@ public enum Limits {
     public static let roomPassword = 128
     /// The maximum lifetime of a token for a room, in seconds: 30 days, as for the token of a session.
     public static let roomTokenLifetime = 30 * 86400
+    /// The maximum length of an archive's name, in bytes of UTF-8: 80 characters.
+    public static let archiveName = 320
     /// The maximum length of one message in a room's chat, in bytes of UTF-8.
     public static let roomText = 4096
     /// The maximum length of a reaction, in bytes of UTF-8. The longest standard emoji (a kissing couple with skin

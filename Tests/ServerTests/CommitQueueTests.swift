@@ -53,6 +53,33 @@ import Wire
         #expect(queue.queue.isEmpty)
     }
 
+    @Test("the recorder's commands wait for all earlier changes, and keep their order")
+    func recorder() {
+        let queue = makeQueue()
+        let begin = Effect.recording(.pause(ArchiveID(high: 1, low: 1)))
+        let add = Effect.recording(.resume(ArchiveID(high: 1, low: 1)))
+        #expect(queue.add([begin]) == [begin])
+        _ = queue.add([block()])
+        #expect(queue.add([begin]).isEmpty)
+        #expect(queue.takeBatch()?.count == 1)
+        _ = queue.add([block(bob)])
+        #expect(queue.add([add]).isEmpty)
+        #expect(queue.settle([true]).effects == [begin])
+        _ = queue.takeBatch()
+        #expect(queue.settle([true]).effects == [add])
+    }
+
+    @Test("a change of an archive that was not stored is reported with the archive")
+    func archive() {
+        let queue = makeQueue()
+        let record = ArchiveRecord(
+            id: ArchiveID(high: 1, low: 1), project: "1000", session: .unset, request: ArchiveRequest(),
+            createdAt: Timestamp(milliseconds: 0))
+        _ = queue.add([.persist(.archiveStored(record))])
+        _ = queue.takeBatch()
+        #expect(queue.settle([false]).failures.map(\.archives) == [[record.id]])
+    }
+
     @Test("events of people without uncommitted changes do not wait")
     func others() {
         let queue = makeQueue()

@@ -225,7 +225,8 @@ enum MessageTypes {
     static let client: Set = [
         "hello", "ack", "ping", "bye", "session.join", "session.leave", "session.publish", "session.unpublish",
         "session.update", "session.subscribe", "session.unsubscribe", "session.negotiate", "session.signal",
-        "session.forceDisconnect", "session.forceUnpublish", "session.forceMute", "roulette.start", "roulette.next",
+        "session.forceDisconnect", "session.forceUnpublish", "session.forceMute", "session.consent", "roulette.start",
+        "roulette.next",
         "roulette.stop", "roulette.report", "roulette.block", "roulette.count", "ice.servers", "session.connected",
         "media.offer", "media.close", "media.estimate",
         "presence.appear", "presence.set", "presence.leave", "presence.find", "presence.link", "presence.useLink",
@@ -245,6 +246,7 @@ enum MessageTypes {
         "session.subscribed", "session.unsubscribed", "session.negotiate", "session.signal", "session.muted",
         "roulette.waiting", "roulette.matched", "roulette.partner", "roulette.ended", "roulette.count", "ice.servers",
         "session.mediaModeChanged", "session.subscriptionChanged", "session.layersWanted", "session.speaking",
+        "session.archiveStarted", "session.archiveStopped",
         "session.streamQuality", "media.answer", "media.estimate", "media.closed",
         "presence.self", "presence.person", "presence.linkCode", "presence.linked", "presence.unlinked",
         "presence.deleted", "presence.devices", "presence.blocked", "nearby.list", "nearby.changed", "call.placed",

@@ -162,6 +162,8 @@ extension SessionNotice {
         case .streamQuality(let notice): notice.session
         case .layersWanted(let notice): notice.session
         case .speaking(let notice): notice.session
+        case .archiveStarted(let notice): notice.session
+        case .archiveStopped(let notice): notice.session
         }
     }
 }

@@ -189,7 +189,7 @@ struct SessionMachine: Sendable {
                 effects.append(.event(.streamQuality(stream, level, reason)))
             }
         case .subscribed, .unsubscribed, .negotiate, .subscriptionChanged, .layersWanted: effects.append(.media(notice))
-        case .joined, .published: break
+        case .joined, .published, .archiveStarted, .archiveStopped: break
         }
     }
 

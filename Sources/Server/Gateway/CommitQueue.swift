@@ -33,6 +33,8 @@ struct CommitQueue {
         var people: Set<IdentityID>
         /// The rooms whose changes were lost.
         var rooms: Set<RoomID> = []
+        /// The archives whose changes were lost.
+        var archives: Set<ArchiveID> = []
     }
 
     /// The result of a batch.
@@ -53,6 +55,7 @@ struct CommitQueue {
         var origin: Origin
         var people: Set<IdentityID> = []
         var rooms: Set<RoomID> = []
+        var archives: Set<ArchiveID> = []
         var changes: [Change] = []
         var held: [Effect] = []
     }
@@ -107,7 +110,7 @@ struct CommitQueue {
                 // Add the person of the origin, because some changes name only a call and no person.
                 store(change, by: origin.person, in: own!)
             case .media, .deleteFile: ready.append(effect)
-            case .transmit, .close, .reply, .answer, .query, .push, .reach, .releasePlace:
+            case .transmit, .close, .reply, .answer, .query, .push, .reach, .releasePlace, .recording, .compose:
                 if let number = own ?? holder(of: effect, person) {
                     hold(effect, in: number)
                 } else {
@@ -136,7 +139,9 @@ struct CommitQueue {
             settled.effects += transaction.held
             guard !isCommitted else { continue }
             settled.failures.append(
-                Failure(origin: transaction.origin, people: transaction.people, rooms: transaction.rooms))
+                Failure(
+                    origin: transaction.origin, people: transaction.people, rooms: transaction.rooms,
+                    archives: transaction.archives))
         }
         firstNumber += UInt64(writing.count)
         writing = []
@@ -173,6 +178,7 @@ struct CommitQueue {
         waiting[index].changes.append(change)
         waiting[index].people.formUnion(people)
         if let room = summary.room { waiting[index].rooms.insert(room) }
+        if let archive = summary.archive { waiting[index].archives.insert(archive) }
     }
 
     /// Returns the transaction that the effect has to wait for; nil if it need not wait.
@@ -186,7 +192,9 @@ struct CommitQueue {
         case .push(let person, _): return holders[.person(person)]
         // Another node may read what storage keeps as soon as the place is released, and this node as soon as it has claimed
         // one. So wait for all changes.
-        case .reach, .releasePlace: return isEmpty ? nil : nextNumber - 1
+        // The recorder must not begin before the start of the archive was stored and reported. Its commands keep their order,
+        // because each waits for all changes before it.
+        case .reach, .releasePlace, .recording, .compose: return isEmpty ? nil : nextNumber - 1
         case .persist, .media, .deleteFile: return nil
         }
     }
@@ -223,7 +231,7 @@ extension Effect {
     var socket: SocketID? {
         switch self {
         case .transmit(let socket, _), .close(let socket, _, _), .reply(let socket, _), .answer(let socket, _): socket
-        case .media, .query, .push, .persist, .deleteFile, .reach, .releasePlace: nil
+        case .media, .query, .push, .persist, .deleteFile, .reach, .releasePlace, .recording, .compose: nil
         }
     }
 

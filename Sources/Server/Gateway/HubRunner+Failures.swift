@@ -45,6 +45,7 @@ extension HubRunner {
         }
         carryOut(hub.handle(.storageFailed(failure.people), at: clock.moment), from: .none)
         if !failure.rooms.isEmpty { reload(failure.rooms) }
+        for archive in failure.archives.sorted() { submit(.archiveNotStored(archive)) }
     }
 
     /// The maximum number of attempts to read rooms that keep changing while they are being read.

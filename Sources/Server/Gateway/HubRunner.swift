@@ -24,6 +24,10 @@ final class HubRunner {
 
     /// The store of the files in rooms. Set when the server starts. While it is nil, uploads and downloads fail.
     var roomFiles: RoomFileStore?
+    /// Records sessions. Set when the server starts; nil if it does not record.
+    var recorder: (any SessionRecorder)?
+    /// Composes archives. Set when the server starts; nil if it does not compose.
+    var composer: (any ArchiveComposer)?
     /// Where the machines of the cluster are. Set when the server starts; nil without a cluster.
     var places: (any MachinePlaces)?
     private let media: MediaPlane?
@@ -291,6 +295,10 @@ final class HubRunner {
         case .answer(let id, let reply): sockets[id]?.answer(reply)
         case .deleteFile(let file): roomFiles?.delete(file)
         case .media(let command): media?.perform(command)
+        case .recording(let command): recorder?.send(command)
+        case .compose(let archive):
+            guard let composer else { return inputs.append(.notComposed(archive.id)) }
+            composer.compose(archive)
         case .query(let question): query(question)
         case .push(let identity, let notice): pushNotifier?.wake(identity, notice)
         case .reach(let key, let machine, let claims):

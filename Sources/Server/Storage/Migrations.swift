@@ -37,6 +37,9 @@ enum Migrations {
         migrator.registerMigration("v10 size of the outbox") { db in
             try db.execute(sql: version10)
         }
+        migrator.registerMigration("v11 archives") { db in
+            try db.execute(sql: version11)
+        }
         return migrator
     }
 
@@ -365,5 +368,21 @@ enum Migrations {
             reserved = (SELECT COALESCE(SUM(2 * length(detail) + 1536), 0) FROM webhookOpen AS o
                 WHERE o.project = webhookBacklog.project);
         CREATE INDEX webhookEventByAge ON webhookEvent (project, at);
+        """
+
+    /// `detail` has everything that no statement searches for, as JSON.
+    private static let version11 = """
+        CREATE TABLE archive (
+            id BLOB NOT NULL PRIMARY KEY CHECK (length(id) = 16),
+            project TEXT NOT NULL,
+            session TEXT NOT NULL,
+            status TEXT NOT NULL,
+            createdAt INTEGER NOT NULL,
+            updatedAt INTEGER NOT NULL,
+            detail BLOB NOT NULL
+        ) WITHOUT ROWID;
+        CREATE INDEX archiveByProject ON archive (project, createdAt);
+        CREATE INDEX archiveBySession ON archive (session, createdAt);
+        CREATE INDEX archiveByStatus ON archive (status, updatedAt);
         """
 }

@@ -10,6 +10,8 @@ struct Retention: Service {
     let live: LiveConfiguration
     let logger: Logger
 
+    /// How long an archive without files remains in lists.
+    private static let endedArchives: Duration = .seconds(30 * 86400)
     /// How often to check whether the clock is confirmed, while it is not.
     private static let pause: Duration = .seconds(60)
 
@@ -35,6 +37,7 @@ struct Retention: Service {
         await delete(.audit, "audit entries", olderThan: now - retention.audit)
         await delete(.pushEndpoints, "push endpoints", olderThan: now - retention.pushEndpoints)
         await delete(.profiles, "profiles", olderThan: now - retention.profiles)
+        await delete(.archives, "entries of archives", olderThan: now - Self.endedArchives)
         await delete(.bans, "bans that have ended", olderThan: now)
         await delete(.revokedTokens, "revoked tokens that have expired", olderThan: now)
         return true
@@ -65,6 +68,8 @@ public enum OldRecords: CaseIterable, Sendable {
     case bans
     /// Revoked tokens that expired before the limit. Expired tokens are refused anyway.
     case revokedTokens
+    /// Archives that have expired or failed before the limit. Their files have already been deleted.
+    case archives
     /// Profiles of people who were last online before the limit and who have no contacts, linked devices or push
     /// endpoints.
     case profiles
@@ -101,6 +106,7 @@ extension SQLTransaction {
         case .pushEndpoints: (table, column) = ("pushEndpoint", "createdAt")
         case .bans: (table, column) = ("ban", "expiresAt")
         case .revokedTokens: (table, column) = ("revokedToken", "expiresAt")
+        case .archives: return try deleteEndedArchives(before: moment, limit: limit)
         case .profiles: return try deleteUnusedProfiles(since: moment, limit: limit)
         }
         // Select rows by these columns, because some tables have no row number.
@@ -108,7 +114,7 @@ extension SQLTransaction {
             switch records {
             case .calls: "owner, call"
             case .revokedTokens: "session, fingerprint"
-            case .reports, .audit, .pushEndpoints, .profiles, .bans: "id"
+            case .reports, .audit, .pushEndpoints, .profiles, .archives, .bans: "id"
             }
         let key = "(\(columns))"
         return try run(

@@ -26,6 +26,8 @@ extension SQLTransaction {
         case .webhook(let event): try add(event, bounds)
         case .roomStored(let room): try store(room)
         case .roomForgotten(let room): try run("DELETE FROM room WHERE id = ?", [room.blob])
+        case .archiveStored(let archive): try store(archive)
+        case .archiveForgotten(let archive): try run("DELETE FROM archive WHERE id = ?", [archive.blob])
         case .callPlaced(let call): try place(call.withoutNUL)
         case .callAccepted(let call, let at, people: _):
             try run("UPDATE openCall SET acceptedAt = ? WHERE call = ?", [at.milliseconds, call.blob])

@@ -18,16 +18,17 @@ extension SQLTransaction {
                 """, [event.project])
             return
         }
+        guard let kind = body.kind else { return try insert(body.bytes, event.project, event.session, at: event.at) }
         // Delete, instead of replacing the row below, so that the triggers count the bytes.
         let ended = try run(
             "DELETE FROM webhookOpen WHERE session = ? AND kind = ? AND subject = ?",
-            [event.session.text, body.kind.rawValue, body.subject])
+            [event.session.text, kind.rawValue, body.subject])
         if body.isEnd {
             guard ended > 0 else { return }
         } else {
             try run(
                 "INSERT INTO webhookOpen (project, session, kind, subject, detail) VALUES (?, ?, ?, ?, ?)",
-                [event.project, event.session.text, body.kind.rawValue, body.subject, Data(body.detail)])
+                [event.project, event.session.text, kind.rawValue, body.subject, Data(body.detail)])
         }
         try insert(body.bytes, event.project, event.session, at: event.at)
     }

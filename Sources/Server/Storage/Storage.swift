@@ -2,7 +2,7 @@ public import Signaling
 public import Wire
 
 /// Persistent storage for blocks, bans and reports; for people with their devices, contacts and push endpoints; for ongoing
-/// and past calls; for persistent rooms; and for events that wait for webhooks.
+/// and past calls; for persistent rooms; for archives; and for events that wait for webhooks.
 ///
 /// It stores data durably and limits its size. It makes no decisions: `Signaling` decides who may block or ban whom. Its
 /// invariant: when `commit` returns, all of its changes survive a power failure; when it throws, none of them is stored.
@@ -89,6 +89,24 @@ public protocol Storage: WebhookOutbox {
 
     /// Returns the newest persistent room of a name; `nil` if there is none.
     func room(named name: RoomName) async throws -> StoredRoom?
+
+    // MARK: Archives
+
+    /// Returns an archive; `nil` if there is none.
+    func archive(_ id: ArchiveID) async throws -> ArchiveRecord?
+
+    /// Returns one page of a project's archives, newest first, and how many there are in all.
+    ///
+    /// - Parameter session: the session whose archives are returned; `nil` for all.
+    func archives(of project: String, session: SessionID?, offset: Int, limit: Int) async throws -> ArchivePage
+
+    /// Returns the archives that are recorded, completed or composed, oldest first.
+    func unfinishedArchives() async throws -> [ArchiveRecord]
+
+    /// Returns up to `limit` archives to delete: those that became available before `moment`, and those of deleted projects.
+    ///
+    /// - Parameter moment: `nil` for only those of deleted projects.
+    func archivesToExpire(availableBefore moment: Timestamp?, limit: Int) async throws -> [ArchiveRecord]
 
     // MARK: Push endpoints
 
@@ -240,6 +258,16 @@ extension Storage {
     public func closeReport(id: Int64, at now: Timestamp) async throws -> Bool {
         try await closeReport(id: id, at: now, recording: nil)
     }
+}
+
+/// A page of the list of archives.
+public struct ArchivePage: Hashable, Sendable {
+    /// How many archives the list has in all.
+    public var count = 0
+    /// The archives on this page, newest first.
+    public var archives: [ArchiveRecord] = []
+
+    public init() {}
 }
 
 /// A stored report, with its number and when it was closed.

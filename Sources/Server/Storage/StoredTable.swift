@@ -31,6 +31,7 @@ struct StoredTable: Sendable {
         StoredTable(name: "mutedSession", key: ["session"]),
         StoredTable(name: "audit", key: ["id"], numbers: .unique),
         StoredTable(name: "room", key: ["id"]),
+        StoredTable(name: "archive", key: ["id"]),
         StoredTable(name: "project", key: ["apiKey"]),
         StoredTable(name: "deletedProject", key: ["apiKey"]),
         StoredTable(name: "webhookEvent", key: ["id"], numbers: .unique),

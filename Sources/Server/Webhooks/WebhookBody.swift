@@ -30,7 +30,8 @@ struct WebhookBody: Equatable, Sendable {
         }
     }
 
-    let kind: Kind
+    /// Nil for an archive, whose end is not reported separately.
+    let kind: Kind?
     let isEnd: Bool
     /// The ID of the connection or stream; empty for a session.
     let subject: String
@@ -53,10 +54,17 @@ struct WebhookBody: Equatable, Sendable {
         case .streamDestroyed(let stream, let connection, let why):
             (kind, subject, detail) = (.stream, stream.id.description, Self.detail(stream, of: connection))
             reason = Reason(why)
+        case .archive(let archive):
+            (kind, subject, detail, isEnd) = (nil, archive.id.description, [], false)
+            var writer = JSONWriter()
+            writer.value(archive.callbackJSON)
+            bytes = writer.bytes
+            return
         }
         isEnd = event.kind == .sessionDestroyed || reason != nil
         bytes = Self.bytes(
-            kind, isEnd: isEnd, detail, project: event.project, session: event.session, at: event.at, reason)
+            kind ?? .session, isEnd: isEnd, detail, project: event.project, session: event.session, at: event.at, reason
+        )
     }
 
     /// Creates the event for the end of something whose creation was reported with this detail. Its `subject` is

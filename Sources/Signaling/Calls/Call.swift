@@ -134,7 +134,7 @@ struct Call: Machine, Equatable, Sendable {
         let party = Counterpart(identity: attempt.callee, person: person, name: attempt.calleeName, isOnline: false)
         callee = Side(party: party, hasVideo: attempt.video)
         session = context.project.makeSessionID(
-            mediaMode: context.rules.callSessionMode, now: context.wallNow, using: &context.random)
+            mediaMode: context.rules.callSessionMode, isPrivate: true, now: context.wallNow, using: &context.random)
         (video, placedAt, ringsUntil) = (attempt.video, context.wallNow, context.now + context.rules.ringTimeout)
         state = .asking(Request(attempt.client, attempt.re))
         context.tell(.person(attempt.callee, .call(.asked(offer(from: caller)))))

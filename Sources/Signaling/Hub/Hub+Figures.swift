@@ -12,6 +12,8 @@ extension Hub {
     public var matchCount: Int { matches.count }
     public var callCount: Int { calls.count }
     public var roomCount: Int { rooms.count }
+    /// The number of archives that are being recorded, or are finished or composed after that.
+    public var archiveCount: Int { archives.count }
     public var roomFigures: RoomFigures { context.figures.rooms }
     public var roomFileSpace: RoomFileSpace { context.fileSpace }
     package func hasRoom(_ name: RoomName) -> Bool { rooms.contains(name) }

@@ -16,6 +16,7 @@ public struct Hub: Sendable {
     var sessions = Machines<Session>()
     var matches = Machines<Match>()
     var calls = Machines<Call>()
+    var archives = Machines<Archive>()
     var rooms = Machines<Room>()
     var roomRegistry = Slot(RoomRegistry())
     var lookups = Machines<Lookup>()
@@ -110,6 +111,8 @@ public struct Hub: Sendable {
             timers.schedule(.session(id), sessions.deliver(event, to: id, &context).wakeUp)
         case .match(let id, let event): _ = matches.deliver(event, to: id, &context)
         case .call(let id, let event): timers.schedule(.call(id), calls.deliver(event, to: id, &context).wakeUp)
+        case .archive(let id, let event):
+            timers.schedule(.archive(id), archives.deliver(event, to: id, &context).wakeUp)
         case .room(let id, let event):
             context.touch(.room(id))
             timers.schedule(.room(id), rooms.deliver(event, to: id, &context).wakeUp)
@@ -140,6 +143,7 @@ public struct Hub: Sendable {
             context.touch(.session(id))
             return sessions.wake(id, at: timer.at, &context).wakeUp
         case .call(let id): return calls.wake(id, at: timer.at, &context).wakeUp
+        case .archive(let id): return archives.wake(id, at: timer.at, &context).wakeUp
         case .room(let id):
             context.touch(.room(id))
             return rooms.wake(id, at: timer.at, &context).wakeUp
@@ -162,6 +166,7 @@ struct Timers: Sendable {
         case person(IdentityID)
         case session(SessionID)
         case call(CallID)
+        case archive(ArchiveID)
         case room(RoomName)
         case roomRegistry
         case pool

@@ -56,6 +56,18 @@ public enum Input: Equatable, Sendable {
     /// before any client connects.
     indirect case restored(StoredCall, caller: PersonRecord, callee: PersonRecord)
 
+    /// An event from the recorder.
+    indirect case recording(RecordingEvent)
+    /// The streams of an archive were composed into this file.
+    case composed(ArchiveID, ComposedFile)
+    /// The streams of an archive could not be composed. The recorded streams remain.
+    case notComposed(ArchiveID)
+    /// Changes to this archive could not be stored.
+    case archiveNotStored(ArchiveID)
+    /// An archive that was not finished when the server stopped. Sent at startup, before any event from the recorder.
+    /// `hasFiles` is false if nothing was recorded, so that the recorder has nothing to recover.
+    indirect case restoredArchive(ArchiveRecord, hasFiles: Bool)
+
     // Answers of the cluster's registry of places. Only in a cluster.
     /// This node has the place. Contains what storage kept for the machine after the claim. If storage cannot be read, the shell
     /// releases the place and sends `placesUnavailable` instead.
@@ -135,6 +147,12 @@ extension Hub {
                 context.tell(.person(identity, .call(.restored(call))))
             }
             context.tell(.call(call.id, .restore(call)))
+        case .recording(let event): context.tell(.archive(event.archive, .recording(event)))
+        case .composed(let archive, let file): context.tell(.archive(archive, .composed(file)))
+        case .notComposed(let archive): context.tell(.archive(archive, .composed(nil)))
+        case .archiveNotStored(let archive): context.tell(.archive(archive, .notStored))
+        case .restoredArchive(let record, let hasFiles):
+            context.tell(.archive(record.id, .restore(record, hasFiles: hasFiles)))
         case .claimed(let key, let stored): claimed(key, stored)
         case .placed(let key, let tag): placed(key, at: tag)
         case .unplaced(let key): unplaced(key)

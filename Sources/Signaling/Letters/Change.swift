@@ -33,6 +33,11 @@ public enum Change: Hashable, Sendable {
     case roomStored(StoredRoom)
     /// The room ended, or is no longer persistent.
     case roomForgotten(RoomID)
+    // Archives.
+    /// An archive was started, or has changed.
+    indirect case archiveStored(ArchiveRecord)
+    /// An archive was deleted.
+    case archiveForgotten(ArchiveID)
     // Calls.
     case callPlaced(StoredCall)
     case callAccepted(CallID, at: Timestamp, people: [IdentityID])
@@ -51,6 +56,9 @@ extension Change {
         /// The persistent room whose state in memory no longer agrees with storage if this change is not committed;
         /// nil if there is none.
         public var room: RoomID?
+        /// The archive whose state in memory no longer agrees with storage if this change is not committed; nil if there
+        /// is none.
+        public var archive: ArchiveID?
         /// The identity whose secret belongs to another person, or to no one, after this change; nil if there is none.
         public var provenIdentity: IdentityID?
         /// An estimate of the bytes that the change adds to the storage; 0 if it adds nothing, if the size of an
@@ -107,6 +115,9 @@ extension Change {
             let lists = 16 * (room.bans.count + room.revokedTokens.count)
             return Summary(room: room.id, storedBytes: 2 * row + room.name.text.utf8.count + lists)
         case .roomForgotten(let id): return Summary(room: id)
+        // Only an application's server starts archives, and their number is limited.
+        case .archiveStored(let archive): return Summary(archive: archive.id)
+        case .archiveForgotten(let id): return Summary(archive: id)
         // The size includes the call's entries in the logs of both people.
         case .callPlaced(let call):
             let names = call.callerName.utf8.count + call.calleeName.utf8.count

@@ -15,6 +15,11 @@ public enum Effect: Equatable, Sendable {
     case transmit(SocketID, [UInt8])
     /// A command for the media plane, which executes commands in order.
     case media(MediaCommand)
+    /// A command for the recorder, which executes commands in order. It waits for all earlier changes, so that nothing is
+    /// recorded before the archive is stored and the members of the session were notified.
+    indirect case recording(RecordingCommand)
+    /// Composes the streams of an archive into one file. The result arrives as `Input.composed` or `notComposed`.
+    indirect case compose(ArchiveRecord)
     /// Answers a request for a WHIP or WHEP resource. A later `close` ends the resource.
     case reply(SocketID, ResourceReply)
     /// Answers a request from an operator or application.
@@ -50,6 +55,7 @@ public enum Letter: Equatable, Sendable {
     case pool(PoolEvent)
     case match(MatchID, MatchEvent)
     case call(CallID, CallEvent)
+    case archive(ArchiveID, ArchiveEvent)
     case room(RoomName, RoomEvent)
     case roomRegistry(RoomRegistryEvent)
     /// Places a new call. The hub assigns its id.

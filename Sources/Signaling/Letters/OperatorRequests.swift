@@ -36,6 +36,7 @@ public enum OperatorReply: Equatable, Sendable {
     case file(RoomFileInfo)
     case closed
     case streams([StreamDescription])
+    indirect case archive(ArchiveRecord)
     /// The operation on a session is done.
     case done
     /// The client could join.

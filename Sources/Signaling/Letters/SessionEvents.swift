@@ -31,6 +31,8 @@ public enum SessionEvent: Equatable, Sendable {
     case room(RoomSessionEvent)
     /// An operation for an application's server.
     case operated(SessionOperation, SocketID)
+    /// An archive no longer records this session.
+    case archiveStopped(ArchiveID)
     /// The session's project was deleted.
     case projectDeleted
     /// Another node of the cluster has this session's place.

@@ -14,6 +14,10 @@ public enum SessionOperation: Equatable, Sendable {
     /// Mutes all current streams except these, and all future streams. If nil, future streams are no longer muted, but
     /// current streams stay muted.
     case muteAll(excluding: Set<StreamID>?)
+    /// Starts to record the session.
+    indirect case startArchive(ArchiveRequest)
+    /// Changes or stops an archive of this session.
+    indirect case archive(ArchiveID, ArchiveOperation)
 }
 
 /// The layout classes of a stream (OpenTok's `layoutClassList`), which place it in the layout of a composed archive or

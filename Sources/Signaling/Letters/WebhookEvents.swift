@@ -1,6 +1,6 @@
 import Wire
 
-/// An event in a session that is reported to the application's server, at the webhook URL of the session's project. It
+/// An event in a session, or of its archives, that is reported to the application's server, at the webhook URL of the session's project. It
 /// is committed to the outbox in order with the other changes. Delivery is then retried until the server accepts the
 /// event or `webhooks.giveUpAfter` has passed.
 public struct WebhookEvent: Hashable, Sendable {
@@ -14,6 +14,8 @@ public struct WebhookEvent: Hashable, Sendable {
         case connectionDestroyed(ConnectionInfo, GoneReason)
         case streamCreated(StreamInfo, of: ConnectionInfo)
         case streamDestroyed(StreamInfo, of: ConnectionInfo, GoneReason)
+        /// An archive has another status, or was deleted.
+        indirect case archive(ArchiveRecord)
     }
 
     /// The API key of the session's project.

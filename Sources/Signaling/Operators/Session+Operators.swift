@@ -4,6 +4,7 @@ import Wire
 /// role restricts them.
 extension Session {
     mutating func perform(_ operation: SessionOperation, _ socket: SocketID, _ context: inout Context) {
+        if case .archive(let archive, let change) = operation { return perform(change, on: archive, socket, &context) }
         let reply: OperatorReply
         do throws(WireError) { reply = try self.reply(to: operation, &context) } catch { reply = .refused(error) }
         context.answer(socket, reply)
@@ -23,7 +24,10 @@ extension Session {
             try signal(type: type, data: data, from: nil, to: receiver, &context)
         case .setLayoutClasses(let layouts):
             for layout in layouts { _ = try existing(layout.stream) }
-            for layout in layouts { streams[layout.stream]?.layoutClasses = layout.classes }
+            for layout in layouts {
+                streams[layout.stream]?.layoutClasses = layout.classes
+                tellArchives(.classes(layout.stream, layout.classes), &context)
+            }
             return .streams(layouts.compactMap { streams[$0.stream] }.map(description))
         case .disconnect(let connection):
             guard let member = members[connection] else { throw .noConnection }
@@ -34,6 +38,9 @@ extension Session {
         case .mute(let stream): mute(stream, of: try existing(stream).stream.connection, &context)
         case .muteAll(let excluded):
             try setMuted(excluded != nil, by: .application(apiKey), excluding: excluded ?? [], &context)
+        case .startArchive(let request): return .archive(try startArchive(request, &context))
+        // `perform` passes this to the archive, which answers it.
+        case .archive: break
         }
         return .done
     }

@@ -86,10 +86,12 @@ extension Session {
         (joined.mediaMode, joined.capabilities) = (mediaMode, capabilities)
         (joined.connections, joined.streams) = (page.connections, page.streams)
         (joined.more, joined.muted) = (page.hasMore ? true : nil, isMuted)
+        joined.archives = archives.isEmpty ? nil : archives.map(\.info)
         context.send(.session(.joined(joined)), to: client)
         if members.isEmpty { report(.sessionCreated, &context) }
         report(.connectionCreated(connection), &context)
         context.countConnections(1, of: apiKey)
+        tellArchives(.connections(members.count + 1), &context)
         broadcast(
             .session(.connectionCreated(.init(session: id, connection: connection))), about: lastNumber, &context)
         muteUntil = nil

@@ -15,6 +15,7 @@ extension Session {
             case .unsubscribe(let verb): try unsubscribe(verb.stream, by: client, &context)
             case .negotiate(let verb): try negotiate(verb, by: client, &context)
             case .connected(let verb): try connected(verb, by: client)
+            case .consent(let verb): consent(verb.accept, by: client, &context)
             case .signal(let verb): try signal(verb, by: member, &context)
             case .forceDisconnect(let verb): try forceDisconnect(verb.connection, by: member, &context)
             case .forceUnpublish(let verb): try forceUnpublish(verb.stream, by: member, &context)
@@ -72,6 +73,7 @@ extension Session {
         members[client]?.streams.append(stream.id)
         members[client]?.publications += 1
         route(published, &context)
+        if let stream = archivedStream(published) { tellArchives(.published(stream), &context) }
         report(.streamCreated(stream, of: member.connection), &context)
         context.send(.session(.published(.init(re: re, session: id, stream: stream))), to: client)
         broadcast(

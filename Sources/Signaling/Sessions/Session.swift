@@ -29,6 +29,8 @@ public struct Session: Machine, Equatable, Sendable {
         /// charged. A member whose join was charged, because it followed a departure, starts at that number, so that
         /// all of its streams are charged.
         var publications = 0
+        /// Whether the member accepts to be recorded; nil while it has not answered.
+        var acceptsRecording: Bool?
         /// Streams that this member subscribes to.
         var subscriptions: Set<StreamID> = []
         /// The state of relayed media between this member and each member to which it has subscribed, or that has
@@ -115,6 +117,8 @@ public struct Session: Machine, Equatable, Sendable {
     /// Whether the session or the server has reached its bandwidth limit. The media plane repeats `full` while the
     /// limit is reached.
     var isFull = false
+    /// The archives into which the session is recorded, oldest first.
+    var archives: [RunningArchive] = []
     /// When the mute of a session without members ends; nil while there are members, or if there is no mute.
     var muteUntil: Timestamp?
     var bindings: [MatchID: Binding] = [:]
@@ -150,11 +154,13 @@ public struct Session: Machine, Equatable, Sendable {
         case .verb(let client, let re, _):
             context.fail(WireError(.notJoined, "Join the session first (session.join)."), Request(client, re))
         case .projectDeleted, .placeLost: return
+        case .operated(.archive, let socket): context.answer(socket, .refused(.archiveNotRunning))
         case .operated(_, let socket): context.answer(socket, .refused(.sessionNotActive))
         // The session's project was deleted, or cannot be read. In the second case, the server sends the event again once
         // the project has been repaired.
         case .moderated, .join, .matchOpened, .homeOpened, .dropped, .returned, .gone, .matchClosed, .homeClosed,
-            .room, .rosterAcknowledged, .lagging, .subscriptionChanged, .streamQuality, .layersWanted, .full, .speaking:
+            .room, .rosterAcknowledged, .lagging, .subscriptionChanged, .streamQuality, .layersWanted, .full, .speaking,
+            .archiveStopped:
             return
         }
     }
@@ -162,6 +168,7 @@ public struct Session: Machine, Equatable, Sendable {
     /// True if no state is left. A later join creates the session again from its id.
     var isOver: Bool {
         members.isEmpty && bindings.isEmpty && transcriptUntil == nil && revoked.isEmpty && muteUntil == nil
+            && archives.isEmpty
     }
 
     var nextTimeout: Timestamp? {
@@ -184,6 +191,7 @@ public struct Session: Machine, Equatable, Sendable {
         let everyone = order
         for client in everyone { context.tell(.client(client, .leftSession(id, reason))) }
         remove(everyone, reason, &context)
+        for archive in archives { context.tell(.archive(archive.info.archive, .sessionEnded)) }
         setRevoked([:], &context)
         (isMuted, muteUntil) = (false, nil)
     }
@@ -239,6 +247,7 @@ public struct Session: Machine, Equatable, Sendable {
         case .layersWanted(let wanted, let publisher): layersWanted(wanted, publisher, &context)
         case .full(let isFull): self.isFull = isFull
         case .speaking(let stream): speaking(stream, &context)
+        case .archiveStopped(let archive): archiveStopped(archive, &context)
         }
     }
 
@@ -281,6 +290,7 @@ public struct Session: Machine, Equatable, Sendable {
             report(.connectionDestroyed(member.connection, reason), &context)
         }
         context.countConnections(-gone.count, of: apiKey)
+        tellArchives(.connections(members.count), &context)
         if members.isEmpty { report(.sessionDestroyed, &context) }
     }
 
@@ -305,6 +315,7 @@ public struct Session: Machine, Equatable, Sendable {
         guard let published = streams.removeValue(forKey: stream) else { return }
         report(.streamDestroyed(published.stream, of: connection, reason), &context)
         if isRouted { context.media(.unpublish(stream, by: published.stream.connection)) }
+        tellArchives(.unpublished(stream), &context)
         for subscriber in published.subscribers.keys {
             members[subscriber]?.subscriptions.remove(stream)
             endWait(published.stream.connection, subscriber)

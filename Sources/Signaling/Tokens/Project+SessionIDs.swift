@@ -7,14 +7,19 @@ extension Project {
     private static let codeBytes = 8
     private static let routedFlag: UInt8 = 1
     private static let relayedOnlyFlag: UInt8 = 2
+    /// The session may never be recorded.
+    private static let unrecordedFlag: UInt8 = 64
 
-    /// - Parameter relayedOnly: whether the session must never fall back to routed media. Ignored for a routed session.
+    /// - Parameters:
+    ///   - relayedOnly: whether the session must never fall back to routed media. Ignored for a routed session.
+    ///   - isPrivate: whether the session may never be recorded, whoever asks for it.
     public func makeSessionID(
-        mediaMode: MediaMode, relayedOnly: Bool = false, now: Timestamp,
+        mediaMode: MediaMode, relayedOnly: Bool = false, isPrivate: Bool = false, now: Timestamp,
         using generator: inout some RandomNumberGenerator
     ) -> SessionID {
         var field = (0..<Self.randomBytes).map { _ in UInt8.random(in: .min ... .max, using: &generator) }
-        field.append(mediaMode == .routed ? Self.routedFlag : relayedOnly ? Self.relayedOnlyFlag : 0)
+        let mode = mediaMode == .routed ? Self.routedFlag : relayedOnly ? Self.relayedOnlyFlag : 0
+        field.append(mode | (isPrivate ? Self.unrecordedFlag : 0))
         let head = "1~\(apiKey)~~\(now.milliseconds)~"
         field += code(head: head, field: field)
         let plain = head + Base64URL.encode(field) + "~~~"
@@ -25,8 +30,11 @@ extension Project {
     /// Returns the media mode encoded in the session id, or `nil` if the id was not created with this server's key.
     public func mediaMode(of session: SessionID) -> MediaMode? { traits(of: session)?.mediaMode }
 
+    /// Whether a session of this project may be recorded. Sessions of the roulette and of calls may not.
+    func mayBeRecorded(_ session: SessionID) -> Bool { traits(of: session)?.isPrivate == false }
+
     /// Returns the properties encoded in the session id, or `nil` if the id was not created with this server's key.
-    func traits(of session: SessionID) -> (mediaMode: MediaMode, isRelayedOnly: Bool)? {
+    func traits(of session: SessionID) -> (mediaMode: MediaMode, isRelayedOnly: Bool, isPrivate: Bool)? {
         let text = session.text.utf8
         guard text.count > 2, let plain = Base64URL.decode(text.dropFirst(2)) else { return nil }
         let parts = plain.split(separator: UInt8(ascii: "~"), omittingEmptySubsequences: false)
@@ -45,7 +53,8 @@ extension Project {
         // Require the canonical form of the id, including prefix and trailing fields, so that each session has exactly one id.
         let canonical = head + Array(Base64URL.encode(field).utf8) + Array("~~~".utf8)
         guard plain == canonical, session.text.hasPrefix(mode == .routed ? "2_" : "1_") else { return nil }
-        return (mode, mode == .relayed && flags & Self.relayedOnlyFlag != 0)
+        let isRelayedOnly = mode == .relayed && flags & Self.relayedOnlyFlag != 0
+        return (mode, isRelayedOnly, isPrivate: flags & Self.unrecordedFlag != 0)
     }
 
     /// Returns the API key in a session ID; nil if the ID contains none. The ID is not verified, so it may be forged.

@@ -280,6 +280,15 @@ public struct FieldCoder {
         }
     }
 
+    /// Reads or writes an optional list of objects, of any length.
+    public mutating func list<P: Payload>(_ name: String, _ value: inout [P]?) throws(WireError) {
+        if isReading, object[name] == nil { return value = nil }
+        if !isReading, value == nil { return }
+        var present = value ?? []
+        try list(name, &present)
+        value = present
+    }
+
     /// Reads or writes any JSON value without changes. `.null` counts as present, because a candidate that is `null`
     /// means the end of candidates.
     public mutating func json(_ name: String, _ value: inout JSONValue?) throws(WireError) {

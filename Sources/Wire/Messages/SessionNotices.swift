@@ -43,6 +43,10 @@ public enum SessionNotice: Equatable, Sendable, MessageSet {
     case layersWanted(LayersWanted)
     /// Notifies the members of a routed session who is speaking.
     case speaking(Speaking)
+    /// The session is recorded from now on. Recording begins a moment later.
+    case archiveStarted(ArchiveStarted)
+    /// The session is no longer recorded into this archive.
+    case archiveStopped(ArchiveStopped)
 
     func visit(_ visitor: inout some MessageVisitor) throws(WireError) {
         switch self {
@@ -67,6 +71,8 @@ public enum SessionNotice: Equatable, Sendable, MessageSet {
         case .streamQuality(let payload): try visitor.message("session.streamQuality", payload)
         case .layersWanted(let payload): try visitor.message("session.layersWanted", payload)
         case .speaking(let payload): try visitor.message("session.speaking", payload)
+        case .archiveStarted(let payload): try visitor.message("session.archiveStarted", payload)
+        case .archiveStopped(let payload): try visitor.message("session.archiveStopped", payload)
         }
     }
 
@@ -92,6 +98,8 @@ public enum SessionNotice: Equatable, Sendable, MessageSet {
         .init("session.streamQuality", Self.streamQuality),
         .init("session.layersWanted", Self.layersWanted),
         .init("session.speaking", Self.speaking),
+        .init("session.archiveStarted", Self.archiveStarted),
+        .init("session.archiveStopped", Self.archiveStopped),
     ]
 }
 
@@ -117,6 +125,8 @@ extension SessionNotice {
         public var more: Bool?
         /// Whether a moderator has muted everyone, including streams published later.
         public var muted = false
+        /// The archives into which the session is recorded now; nil if there are none.
+        public var archives: [ArchiveInfo]?
         public init() {}
         public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
             try coder.re(&re)
@@ -130,6 +140,7 @@ extension SessionNotice {
             try coder.list("streams", &streams)
             try coder.bool("more", &more)
             try coder.bool("muted", &muted)
+            try coder.list("archives", &archives)
         }
     }
 

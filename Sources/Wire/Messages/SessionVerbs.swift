@@ -33,6 +33,8 @@ public enum SessionVerb: Equatable, Sendable, MessageSet {
     case forceMute(ForceMute)
     /// Reports whether media between this client and another client works. Answered with `ok`, or with `not_found`.
     case connected(Connected)
+    /// Accepts or refuses that the client's streams are recorded. Answered with `ok`.
+    case consent(Consent)
 
     func visit(_ visitor: inout some MessageVisitor) throws(WireError) {
         switch self {
@@ -49,6 +51,7 @@ public enum SessionVerb: Equatable, Sendable, MessageSet {
         case .forceUnpublish(let payload): try visitor.message("session.forceUnpublish", payload)
         case .forceMute(let payload): try visitor.message("session.forceMute", payload)
         case .connected(let payload): try visitor.message("session.connected", payload)
+        case .consent(let payload): try visitor.message("session.consent", payload)
         }
     }
 
@@ -66,6 +69,7 @@ public enum SessionVerb: Equatable, Sendable, MessageSet {
         .init("session.forceUnpublish", Self.forceUnpublish),
         .init("session.forceMute", Self.forceMute),
         .init("session.connected", Self.connected),
+        .init("session.consent", Self.consent),
     ]
 }
 
@@ -299,6 +303,21 @@ extension SessionVerb {
         }
     }
 
+    /// Whether the client agrees to be recorded. The answer applies until the session is no longer recorded, and can be changed.
+    /// Without an answer, an archive that asks for consent does not contain the client's streams.
+    public struct Consent: Payload {
+        /// The id of the session that is recorded.
+        public var session = SessionID.unset
+        /// True to record the client's streams, false to leave them out.
+        public var accept = false
+        public init() {}
+        public init(session: SessionID, accept: Bool) { (self.session, self.accept) = (session, accept) }
+        public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
+            try coder.session(&session)
+            try coder.bool("accept", &accept)
+        }
+    }
+
     /// A report on whether relayed media between this client and another client works. If neither of the two reports true
     /// within 8 s, the server may switch the whole session to routed media (`protocol/README.md` §8).
     public struct Connected: Payload {
@@ -335,6 +354,7 @@ extension SessionVerb {
         case .forceDisconnect(let verb): verb.session
         case .forceMute(let verb): verb.session
         case .connected(let verb): verb.session
+        case .consent(let verb): verb.session
         }
     }
 }

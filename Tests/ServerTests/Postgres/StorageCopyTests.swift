@@ -33,6 +33,10 @@ import Wire
                         Revocation(
                             session: session, fingerprint: [1, 0, 255], expiresAt: now + .seconds(9),
                             by: .application("1"), of: bob, at: now)),
+                    .archiveStored(
+                        ArchiveRecord(
+                            id: ArchiveID(high: 5, low: 1), project: "1", session: session, request: ArchiveRequest(),
+                            createdAt: now)),
                     .webhook(WebhookSamples.event(.sessionCreated)),
                     .webhook(WebhookSamples.event(.connectionCreated(WebhookSamples.connection))),
                 ])

@@ -45,6 +45,25 @@ import Wire
         #expect(object["projectId"] as? String == "1000" && object["timestamp"] as? Int == 1_700_000_000_123)
     }
 
+    @Test func `an archive is reported as OpenTok does, without a URL and with a time in whole seconds`() throws {
+        var archive = ArchiveRecord(
+            id: ArchiveID(high: 1, low: 2), project: "1000", session: WebhookSamples.event(.sessionCreated).session,
+            request: ArchiveRequest(), createdAt: Timestamp(milliseconds: 1_700_000_000_999))
+        (archive.request.name, archive.request.tag, archive.status) = ("Meeting", "secret-tag", .available)
+        archive.reason = "user initiated"
+        archive.composed = ComposedFile(name: "archive.mp4", size: 5_000_000_000)
+        archive.duration = .milliseconds(61_900)
+        let body = WebhookBody(WebhookSamples.event(.archive(archive)))
+        let object = try #require(JSONSerialization.jsonObject(with: Data(body.bytes)) as? [String: Any])
+        #expect(object["event"] as? String == "archive" && object["status"] as? String == "available")
+        #expect(object["id"] as? String == "00000000000000010000000000000002" && object["partnerId"] as? Int == 1000)
+        #expect(object["createdAt"] as? Int == 1_700_000_000_000 && object["duration"] as? Int == 61)
+        #expect(object["size"] as? Int == 5_000_000_000 && object["reason"] as? String == "user initiated")
+        #expect(object["resolution"] as? String == "640x480" && object["url"] is NSNull)
+        #expect(!String(decoding: body.bytes, as: UTF8.self).contains("secret-tag"))
+        #expect(!body.isEnd && body.kind == nil)
+    }
+
     @Test func `a stream without video has no video type`() {
         var stream = WebhookSamples.stream
         stream.videoType = nil

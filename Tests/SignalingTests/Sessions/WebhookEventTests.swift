@@ -32,6 +32,7 @@ import Wire
             case .connectionDestroyed(let connection, let reason): "connection - \(connection.data) \(reason.rawValue)"
             case .streamCreated(_, let connection): "stream + \(connection.data)"
             case .streamDestroyed(_, let connection, let reason): "stream - \(connection.data) \(reason.rawValue)"
+            case .archive(let archive): "archive \(archive.status.rawValue)"
             }
         }
     }

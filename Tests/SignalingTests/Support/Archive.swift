@@ -18,6 +18,8 @@ struct Archive {
     var callHomes: [CallID: NodeTag] = [:]
     /// The persistent rooms.
     private(set) var rooms: [RoomID: StoredRoom] = [:]
+    /// The archives of recordings.
+    private(set) var archives: [ArchiveID: ArchiveRecord] = [:]
     /// The events for webhooks, in the order in which they were committed.
     private(set) var outbox: [WebhookEvent] = []
     /// The call log of each person, with the newest call last.
@@ -67,6 +69,8 @@ struct Archive {
         case .report, .revoked, .muted: break
         case .roomStored(let room): rooms[room.id] = room
         case .roomForgotten(let room): rooms[room] = nil
+        case .archiveStored(let archive): archives[archive.id] = archive
+        case .archiveForgotten(let archive): archives[archive] = nil
         case .webhook(let event): outbox.append(event)
         case .profile(let identity, let person, let profile, let at):
             (profiles[identity], persons[person], profileUses[identity]) = (profile, identity, at)

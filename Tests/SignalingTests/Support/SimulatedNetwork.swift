@@ -233,7 +233,9 @@ final class SimulatedNetwork {
                     continue
                 }
                 breakDown(socket)
-            case .persist, .media, .reply, .answer, .query, .push, .deleteFile, .reach, .releasePlace: break
+            case .persist, .media, .reply, .answer, .query, .push, .deleteFile, .reach, .releasePlace, .recording,
+                .compose:
+                break
             }
         }
     }

@@ -29,6 +29,8 @@ final class Stage {
     var generator: SeededGenerator
     /// Changes sent to storage so far.
     private(set) var changes: [Change] = []
+    /// The archives of which the recorder has a folder.
+    var foldersOfRecorder: Set<ArchiveID> = []
     /// The storage that applies the changes. The nodes of a cluster share it.
     var archive: Archive {
         get { shelf.archive }
@@ -42,6 +44,10 @@ final class Stage {
     /// The media commands of the most recent event. `ledger` is the resulting state of the media plane.
     private(set) var media: [MediaCommand] = []
     private(set) var ledger = MediaLedger()
+    /// Commands for the recorder that no test has taken yet.
+    private(set) var recorder: [RecordingCommand] = []
+    /// The archives that were to be composed.
+    private(set) var composer: [ArchiveID] = []
     /// Answers to HTTP requests.
     private(set) var replies: [SocketID: [ResourceReply]] = [:]
     /// Answers to requests of operators.
@@ -121,6 +127,8 @@ final class Stage {
             case .push(let identity, let notice): pushes.append((identity, notice))
             case .media(let command): note(command)
             case .deleteFile: break
+            case .recording(let command): recorder.append(command)
+            case .compose(let archive): composer.append(archive.id)
             case .reach, .releasePlace: carryOutPlace(effect)
             case .reply(let socket, let reply): replies[socket, default: []].append(reply)
             case .answer(let socket, let reply): answers[socket, default: []].append(reply)
@@ -193,6 +201,12 @@ final class Stage {
         return answers.removeValue(forKey: socket)?.first
     }
 
+    /// Returns the commands for the recorder since the previous call.
+    func takeRecorder() -> [RecordingCommand] {
+        defer { recorder = [] }
+        return recorder
+    }
+
     /// Returns the answer to a request of an operator, once.
     func takeAnswer(_ socket: SocketID) -> OperatorReply? { answers.removeValue(forKey: socket)?.first }
 
@@ -233,6 +247,10 @@ final class Stage {
         (media, ledger) = ([], MediaLedger())
         for call in archive.openCalls.values.sorted(by: { $0.id < $1.id }) {
             handle(.restored(call, caller: archive.record(of: call.caller), callee: archive.record(of: call.callee)))
+        }
+        let unfinished = archive.archives.values.filter { $0.status.isRunning || $0.status == .stopped }
+        for record in unfinished.sorted(by: { $0.id < $1.id }) {
+            handle(.restoredArchive(record, hasFiles: foldersOfRecorder.contains(record.id)))
         }
         // Newest first, as the server does.
         let rooms = archive.rooms.values.sorted { ($1.createdAt, $1.id) < ($0.createdAt, $0.id) }

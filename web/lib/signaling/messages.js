@@ -99,6 +99,7 @@ const numberedClient = {
   'session.forceDisconnect': ofConnection,
   'session.forceUnpublish': ofStream,
   'session.forceMute': { sessionId: string, active: boolean, streamId: optional(string), excluded: optional(list(string)) },
+  'session.consent': { sessionId: string, accept: boolean },
   'roulette.start': { mode: optional(mode), interests: optional(list(string)), name: optional(string) },
   'roulette.next': { matchId: optional(string) },
   'roulette.stop': {},
@@ -126,6 +127,7 @@ const unnumberedServer = {
   ack: {}, pong: {},
 };
 
+const archive = object({ archiveId: string, name: optional(string), consent: optional(boolean) });
 const gone = { reason: string };
 const roster = { connections: list(connection), streams: list(stream), more: optional(boolean) };
 
@@ -138,7 +140,7 @@ const numberedServer = {
     capabilities: object({
       publish: boolean, subscribe: boolean, signal: boolean, forceDisconnect: boolean, forceUnpublish: boolean, forceMute: boolean,
     }),
-    ...roster, muted: boolean,
+    ...roster, muted: boolean, archives: optional(list(archive)),
   },
   'session.roster': { ...inSession, ...roster },
   'session.left': { ...inSession, ...gone },
@@ -167,6 +169,8 @@ const numberedServer = {
   },
   'session.layersWanted': { ...ofStream, rids: list(string), video: optional(boolean), codec: optional(integer) },
   'session.speaking': { sessionId: string, streamId: optional(nullable(string)) },
+  'session.archiveStarted': { sessionId: string, archiveId: string, name: optional(string), consent: optional(boolean) },
+  'session.archiveStopped': { sessionId: string, archiveId: string },
   'roulette.waiting': { re: optional(integer), retryAfterMs: optional(integer) },
   'roulette.matched': {
     matchId: string, mode, publish: admission, subscribe: admission,

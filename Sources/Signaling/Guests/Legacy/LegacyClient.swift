@@ -55,7 +55,7 @@ public struct LegacyClient: Machine, Equatable, Sendable {
         (socket, framing) = (arrival.socket, arrival.framing)
         binding = context.newID()
         home = context.project.makeSessionID(
-            mediaMode: context.rules.matchMediaMode, now: context.wallNow, using: &context.random)
+            mediaMode: context.rules.matchMediaMode, isPrivate: true, now: context.wallNow, using: &context.random)
         context.tell(.session(home, .homeOpened(binding)))
         transmit(.initial(context.admission(to: home, .publisher, match: binding)), &context)
         context.tell(

@@ -1,0 +1,21 @@
+import Signaling
+import Wire
+
+/// Records the streams of sessions into files.
+///
+/// Events are reported as `Input.recording`. Every `begin` is answered with exactly one `ended` or `failed`.
+protocol SessionRecorder: Sendable {
+    /// Carries out a command, in order with the others. Does not block.
+    func send(_ command: RecordingCommand)
+
+    /// Why no archive may be started now, for example because the disk is nearly full; nil if one may.
+    var refusal: WireError? { get }
+}
+
+/// Composes the recorded streams of an archive into one file, after the archive has stopped.
+///
+/// The result is reported as `Input.composed` or `Input.notComposed`, exactly once for each call.
+protocol ArchiveComposer: Sendable {
+    /// Begins to compose, or goes on where an earlier run of the server has stopped. Does not block.
+    func compose(_ archive: ArchiveRecord)
+}

@@ -1,0 +1,140 @@
+import Signaling
+import Wire
+
+/// The column `archive.detail`: what no statement searches for, as a JSON object. Members may be added, but never renamed.
+enum ArchiveDetail {
+    // MARK: Writing
+
+    static func bytes(of archive: ArchiveRecord) -> [UInt8] {
+        var writer = JSONWriter()
+        writer.value(
+            object([
+                ("request", value(archive.request)), ("reason", text(archive.reason)),
+                ("beganAt", archive.beganAt.map { .integer($0.milliseconds) }),
+                ("duration", milliseconds(archive.duration)),
+                ("selection", .array(archive.selection.map(value))), ("files", .array(archive.files.map(value))),
+                (
+                    "composed",
+                    archive.composed.map { object([("name", .string($0.name)), ("size", .integer($0.size))]) }
+                ),
+            ]))
+        return writer.bytes
+    }
+
+    private static func value(_ request: ArchiveRequest) -> JSONValue {
+        object([
+            ("name", text(request.name)), ("output", .string(request.output.rawValue)),
+            ("streamMode", .string(request.streamMode.rawValue)), ("hasAudio", .bool(request.hasAudio)),
+            ("hasVideo", .bool(request.hasVideo)), ("resolution", text(request.resolution)),
+            ("layout", request.layout.map(value)), ("tag", .string(request.tag.withoutNUL)),
+            ("maxBitrate", request.maxBitrate.map { .integer(Int64($0)) }),
+            ("quantization", request.quantization.map { .integer(Int64($0)) }),
+        ])
+    }
+
+    private static func value(_ layout: ArchiveLayout) -> JSONValue {
+        object([
+            ("type", .string(layout.type)), ("stylesheet", text(layout.stylesheet)),
+            ("screenshareType", text(layout.screenshareType)),
+        ])
+    }
+
+    private static func value(_ selection: ArchiveSelection) -> JSONValue {
+        object([
+            ("stream", .string("\(selection.stream)")), ("hasAudio", .bool(selection.hasAudio)),
+            ("hasVideo", .bool(selection.hasVideo)),
+        ])
+    }
+
+    private static func value(_ file: RecordedFile) -> JSONValue {
+        object([
+            ("stream", .string("\(file.stream)")), ("name", .string(file.name)), ("size", .integer(file.size)),
+            ("start", milliseconds(file.start)), ("stop", milliseconds(file.stop)),
+            ("connectionData", .string(file.connectionData)), ("videoType", text(file.videoType?.rawValue)),
+        ])
+    }
+
+    private static func text(_ text: String?) -> JSONValue? { text.map { .string($0) } }
+    private static func milliseconds(_ time: Duration) -> JSONValue { .integer(Int64(time.wholeMilliseconds)) }
+    private static func object(_ members: [(String, JSONValue?)]) -> JSONValue {
+        .object(JSONObject(members.compactMap { name, value in value.map { .init(name: name, value: $0) } }))
+    }
+
+    // MARK: Reading
+
+    /// Reads the members into a record. Returns false if the bytes are not such an object, or lack a member.
+    static func read(_ bytes: [UInt8], into archive: inout ArchiveRecord) -> Bool {
+        guard case .object(let object)? = try? JSONReader.parse(bytes),
+            case .object(let members)? = object["request"], let request = request(members),
+            let duration = time(object, "duration"), let selection = list(object, "selection", selection),
+            let files = list(object, "files", file)
+        else { return false }
+        archive.request = request
+        archive.reason = string(object, "reason")
+        archive.beganAt = integer(object, "beganAt").map { Timestamp(milliseconds: $0) }
+        (archive.duration, archive.selection, archive.files) = (duration, selection, files)
+        guard case .object(let composed)? = object["composed"] else { return true }
+        guard let name = string(composed, "name"), let size = integer(composed, "size") else { return false }
+        archive.composed = ComposedFile(name: name, size: size)
+        return true
+    }
+
+    private static func request(_ object: JSONObject) -> ArchiveRequest? {
+        guard let output = string(object, "output").flatMap(ArchiveRequest.Output.init),
+            let mode = string(object, "streamMode").flatMap(ArchiveRequest.StreamMode.init),
+            let hasAudio = bool(object, "hasAudio"), let hasVideo = bool(object, "hasVideo")
+        else { return nil }
+        var request = ArchiveRequest()
+        (request.output, request.streamMode, request.hasAudio, request.hasVideo) = (output, mode, hasAudio, hasVideo)
+        (request.name, request.resolution) = (string(object, "name"), string(object, "resolution"))
+        request.tag = string(object, "tag") ?? ""
+        request.maxBitrate = integer(object, "maxBitrate").flatMap { Int(exactly: $0) }
+        request.quantization = integer(object, "quantization").flatMap { Int(exactly: $0) }
+        if case .object(let layout)? = object["layout"], let type = string(layout, "type") {
+            request.layout = ArchiveLayout(
+                type, stylesheet: string(layout, "stylesheet"), screenshareType: string(layout, "screenshareType"))
+        }
+        return request
+    }
+
+    private static func selection(_ object: JSONObject) -> ArchiveSelection? {
+        guard let stream = string(object, "stream").flatMap({ StreamID($0) }), let hasAudio = bool(object, "hasAudio"),
+            let hasVideo = bool(object, "hasVideo")
+        else { return nil }
+        return ArchiveSelection(stream, hasAudio: hasAudio, hasVideo: hasVideo)
+    }
+
+    private static func file(_ object: JSONObject) -> RecordedFile? {
+        guard let stream = string(object, "stream").flatMap({ StreamID($0) }), let name = string(object, "name"),
+            let size = integer(object, "size"), let start = time(object, "start"), let stop = time(object, "stop"),
+            let data = string(object, "connectionData")
+        else { return nil }
+        return RecordedFile(
+            stream: stream, name: name, size: size, start: start, stop: stop, connectionData: data,
+            videoType: string(object, "videoType").flatMap(VideoType.init))
+    }
+
+    private static func list<Element>(
+        _ object: JSONObject, _ name: String, _ read: (JSONObject) -> Element?
+    ) -> [Element]? {
+        guard case .array(let values)? = object[name] else { return nil }
+        let elements = values.compactMap { if case .object(let object) = $0 { read(object) } else { nil } }
+        return elements.count == values.count ? elements : nil
+    }
+
+    private static func string(_ object: JSONObject, _ name: String) -> String? {
+        if case .string(let text)? = object[name] { text } else { nil }
+    }
+
+    private static func bool(_ object: JSONObject, _ name: String) -> Bool? {
+        if case .bool(let value)? = object[name] { value } else { nil }
+    }
+
+    private static func integer(_ object: JSONObject, _ name: String) -> Int64? {
+        if case .integer(let number)? = object[name] { number } else { nil }
+    }
+
+    private static func time(_ object: JSONObject, _ name: String) -> Duration? {
+        integer(object, name).map { .milliseconds($0) }
+    }
+}

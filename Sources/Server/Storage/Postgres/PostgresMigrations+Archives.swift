@@ -1,0 +1,17 @@
+extension PostgresMigrations {
+    /// `archive.detail` has everything that no statement searches for, as JSON.
+    static let version3 = """
+        CREATE TABLE archive (
+            id BYTEA PRIMARY KEY CHECK (length(id) = 16),
+            project TEXT COLLATE "C" NOT NULL,
+            session TEXT COLLATE "C" NOT NULL,
+            status TEXT NOT NULL,
+            createdAt BIGINT NOT NULL,
+            updatedAt BIGINT NOT NULL,
+            detail BYTEA NOT NULL
+        );
+        CREATE INDEX archiveByProject ON archive (project, createdAt);
+        CREATE INDEX archiveBySession ON archive (session, createdAt);
+        CREATE INDEX archiveByStatus ON archive (status, updatedAt);
+        """
+}

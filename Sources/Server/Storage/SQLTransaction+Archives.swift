@@ -1,0 +1,92 @@
+import Foundation
+import Signaling
+import Wire
+
+/// SQL statements for archives. Each runs in the caller's transaction.
+extension SQLTransaction {
+    func store(_ archive: ArchiveRecord) throws {
+        try upsert(
+            "archive", key: "id",
+            [
+                "id": archive.id.blob, "project": archive.project, "session": archive.session.text,
+                "status": archive.status.rawValue, "createdAt": archive.createdAt.milliseconds,
+                "updatedAt": archive.updatedAt.milliseconds, "detail": Data(ArchiveDetail.bytes(of: archive)),
+            ])
+    }
+
+    func archive(_ id: ArchiveID) throws -> ArchiveRecord? {
+        try rows("SELECT * FROM archive WHERE id = ?", [id.blob]).first.map { try ArchiveRecord(row: $0) }
+    }
+
+    func archives(of project: String, session: SessionID?, offset: Int, limit: Int) throws -> ArchivePage {
+        let matches = session == nil ? "project = ?" : "project = ? AND session = ?"
+        let arguments: [(any SQLArgument)?] = [project] + (session.map { [$0.text] } ?? [])
+        var page = ArchivePage()
+        page.count =
+            try rows("SELECT COUNT(*) AS number FROM archive WHERE \(matches)", arguments).first?.value("number") ?? 0
+        page.archives = try rows(
+            "SELECT * FROM archive WHERE \(matches) ORDER BY createdAt DESC, id DESC LIMIT ? OFFSET ?",
+            arguments + [max(0, limit), max(0, offset)]
+        ).map { try ArchiveRecord(row: $0) }
+        return page
+    }
+
+    func unfinishedArchives() throws -> [ArchiveRecord] {
+        try rows(
+            "SELECT * FROM archive WHERE status IN ('started', 'paused', 'stopped') ORDER BY createdAt, id", []
+        ).compactMap { try? ArchiveRecord(row: $0) }
+    }
+
+    func archivesToExpire(availableBefore moment: Timestamp?, limit: Int) throws -> [ArchiveRecord] {
+        try rows(
+            """
+            SELECT * FROM archive WHERE status = 'available'
+                AND (updatedAt < ? OR project IN (SELECT apiKey FROM deletedProject))
+            ORDER BY updatedAt, id LIMIT ?
+            """, [moment?.milliseconds ?? Int64.min, limit]
+        ).compactMap { try? ArchiveRecord(row: $0) }
+    }
+
+    /// Deletes at most `limit` rows of archives without files whose status last changed before `moment`.
+    func deleteEndedArchives(before moment: Timestamp, limit: Int) throws -> Int {
+        try run(
+            """
+            DELETE FROM archive WHERE id IN (
+                SELECT id FROM archive WHERE status IN ('expired', 'failed') AND updatedAt < ? ORDER BY updatedAt LIMIT ?)
+            """, [moment.milliseconds, limit])
+    }
+}
+
+extension SQLStorage {
+    /// Returns an archive; nil if there is none.
+    public func archive(_ id: ArchiveID) async throws -> ArchiveRecord? { try await read { try $0.archive(id) } }
+
+    /// Returns one page of a project's archives.
+    public func archives(
+        of project: String, session: SessionID?, offset: Int, limit: Int
+    ) async throws -> ArchivePage {
+        try await read { try $0.archives(of: project, session: session, offset: offset, limit: limit) }
+    }
+
+    /// Returns the archives that are recorded, completed or composed.
+    public func unfinishedArchives() async throws -> [ArchiveRecord] {
+        try await read { try $0.unfinishedArchives() }
+    }
+
+    /// Returns archives to delete because of their age or their project.
+    public func archivesToExpire(availableBefore moment: Timestamp?, limit: Int) async throws -> [ArchiveRecord] {
+        try await read { try $0.archivesToExpire(availableBefore: moment, limit: limit) }
+    }
+}
+
+extension ArchiveRecord {
+    fileprivate init(row: SQLRow) throws {
+        let detail: Data = try row.value("detail")
+        self.init(
+            id: try row.id("id"), project: try row.value("project"), session: try row.session("session"),
+            request: ArchiveRequest(), createdAt: try row.time("createdAt"))
+        status = try row.choice("status")
+        updatedAt = try row.time("updatedAt")
+        guard ArchiveDetail.read(Array(detail), into: &self) else { throw SQLRow.unreadable("detail") }
+    }
+}

@@ -1,0 +1,358 @@
+import Wire
+
+/// A recording of a session: when it begins, which streams it contains, and when it ends.
+///
+/// It does not write files (the recorder does), and does not know who is in the session (the session tells it).
+/// Invariants: nothing is recorded before the members were notified and `Rules.recordingNotice` has passed. With
+/// `RecordingConsent.ask`, only streams of members who accepted are recorded. Each change of the status is stored before it
+/// is reported.
+public struct Archive: Machine, Equatable, Sendable {
+    enum Phase: Equatable, Sendable {
+        /// The members were notified. Recording begins at this time. → recording, over
+        case announced(until: Timestamp)
+        /// The recorder records the streams, if there are any. → finishing
+        case recording
+        /// The recorder completes the files. → composing, over
+        case finishing
+        /// The streams are being composed into one file. → over
+        case composing
+        case over
+    }
+
+    /// A stream of the session.
+    struct Stream: Equatable, Sendable {
+        var details: RecordedStream
+        /// Whether the recorder was asked to record it.
+        var isRecorded = false
+        /// Whether the recorder cannot record it.
+        var hasFailed = false
+    }
+
+    private(set) var record: ArchiveRecord
+    private(set) var phase: Phase
+    /// The streams of the session, in the order of publication.
+    var order: [StreamID] = []
+    var streams: [StreamID: Stream] = [:]
+    /// Whether only streams of members who accepted are recorded.
+    var asks = false
+    /// The members who accepted to be recorded.
+    var accepted: Set<ConnectionID> = []
+    /// The recorded time before `recordingSince`.
+    private var recorded = Duration.zero
+    /// When the recorded time began or continued; nil while it stands still.
+    private var recordingSince: Timestamp?
+    /// When the archive stops at the latest.
+    private var until: Timestamp
+    /// When the archive stops because nobody is connected; nil while somebody is.
+    private var emptyUntil: Timestamp?
+    /// When the archive stops because nothing is recorded; nil while something is.
+    private var idleUntil: Timestamp?
+    /// Whether the machine counts in `Context.runningArchives`.
+    private var isCounted = false
+
+    static func make(_ id: ArchiveID, for event: ArchiveEvent, _ context: inout Context) -> Archive? {
+        switch event {
+        case .begin(let record, _, _), .restore(let record, _): Archive(record, context)
+        default: nil
+        }
+    }
+
+    static func orphan(_ event: ArchiveEvent, _ id: ArchiveID, _ context: inout Context) {
+        if case .operated(_, let socket) = event { context.answer(socket, .refused(.archiveNotRunning)) }
+    }
+
+    private init(_ record: ArchiveRecord, _ context: Context) {
+        self.record = record
+        phase = .announced(until: context.now + context.rules.recordingNotice)
+        until = context.now + context.rules.maxArchiveAge
+    }
+
+    var isOver: Bool { phase == .over }
+    private var id: ArchiveID { record.id }
+
+    // MARK: Time
+
+    var nextTimeout: Timestamp? {
+        switch phase {
+        case .announced(let begin): [begin, emptyUntil].compactMap(\.self).min()
+        case .recording: [until, emptyUntil, idleUntil, timeUntil].compactMap(\.self).min()
+        case .finishing, .composing, .over: nil
+        }
+    }
+
+    /// When the archive reaches its maximum recorded time.
+    private var timeUntil: Timestamp?
+
+    mutating func handleTimeout(_ context: inout Context) {
+        let now = context.now
+        func isDue(_ time: Timestamp?) -> Bool { time.map { $0 <= now } ?? false }
+        switch phase {
+        case .announced(let begin):
+            if isDue(emptyUntil) { return stop(.sessionEnded, &context) }
+            if isDue(begin) { beginRecording(&context) }
+        case .recording:
+            if isDue(until) || isDue(timeUntil) { return stop(.maxDuration, &context) }
+            if isDue(emptyUntil) { return stop(.sessionEnded, &context) }
+            if isDue(idleUntil) { stop(.idle, &context) }
+        case .finishing, .composing, .over: break
+        }
+    }
+
+    // MARK: Events
+
+    mutating func handle(_ event: ArchiveEvent, _ context: inout Context) {
+        switch event {
+        case .begin(_, let present, let accepted):
+            begin(present, accepted, &context)
+        case .restore(_, let hasFiles): restore(hasFiles, &context)
+        case .connections(let count):
+            guard count == 0 else { return emptyUntil = nil }
+            emptyUntil = emptyUntil ?? context.now + context.rules.archiveWait
+        case .published(let stream):
+            note(stream)
+            update(&context)
+        case .unpublished(let stream):
+            guard streams[stream] != nil else { return }
+            if streams[stream]?.isRecorded == true { context.record(.remove(id, stream)) }
+            order.removeAll { $0 == stream }
+            streams[stream] = nil
+            record.selection.removeAll { $0.stream == stream }
+            update(&context)
+        case .classes(let stream, let classes):
+            guard let former = streams[stream]?.details.classes, former != classes else { return }
+            streams[stream]?.details.classes = classes
+            if phase == .recording { context.record(.note(id, .classes(stream, classes))) }
+        case .consent(let client, let accepts):
+            if accepts { accepted.insert(client) } else { accepted.remove(client) }
+            update(&context)
+        case .operated(let operation, let socket): perform(operation, socket, &context)
+        case .sessionEnded: stop(.sessionEnded, &context)
+        case .recording(let event): handle(event, &context)
+        case .composed(let file):
+            guard phase == .composing else { return }
+            record.composed = file
+            if file == nil { record.reason = ArchiveRecord.encodingFailed }
+            end(file == nil ? .failed : .available, &context)
+        case .notStored: abandon(&context)
+        }
+    }
+
+    private mutating func begin(
+        _ present: [ArchivedStream], _ accepted: Set<ConnectionID>, _ context: inout Context
+    ) {
+        (asks, self.accepted) = (context.rules.recordingConsent == .ask, accepted)
+        for stream in present { note(stream) }
+        setCounted(true, &context)
+    }
+
+    private mutating func restore(_ hasFiles: Bool, _ context: inout Context) {
+        phase = .finishing
+        if record.status.isRunning {
+            record.reason = RecordingEnd.serverRestarted.rawValue
+            set(.stopped, &context)
+        }
+        // The recorder reports a folder that it has recovered. Without one, it has nothing to report.
+        if record.files.isEmpty, !hasFiles { end(.failed, &context) } else if !record.files.isEmpty { finish(&context) }
+    }
+
+    private mutating func note(_ stream: ArchivedStream) {
+        if streams[stream.id] == nil { order.append(stream.id) }
+        streams[stream.id] = Stream(details: stream.details)
+    }
+
+    private mutating func handle(_ event: RecordingEvent, _ context: inout Context) {
+        switch event {
+        case .began(_, at: let time):
+            guard record.beganAt == nil, phase == .recording else { return }
+            record.beganAt = time
+            context.persist(.archiveStored(record))
+        case .ended(_, let reason, let result):
+            if phase == .recording { stopped(reason, &context) }
+            complete(result, &context)
+        case .recovered(_, let result): complete(result, &context)
+        case .failed(_, let failure):
+            if phase == .recording { leaveSession(&context) }
+            guard phase == .recording || phase == .finishing else { return }
+            record.reason = record.reason ?? failure.phrase
+            end(.failed, &context)
+        case .streamFailed(_, let stream, _):
+            streams[stream]?.hasFailed = true
+            streams[stream]?.isRecorded = false
+            update(&context)
+        }
+    }
+
+    /// The recorder has completed the files.
+    private mutating func complete(_ result: RecordingResult, _ context: inout Context) {
+        guard phase == .finishing else { return }
+        (record.files, record.duration) = (result.files, result.duration)
+        record.beganAt = result.began ?? record.beganAt
+        finish(&context)
+    }
+
+    private mutating func finish(_ context: inout Context) {
+        guard !record.files.isEmpty else { return end(.failed, &context) }
+        guard record.request.output == .composed else { return end(.available, &context) }
+        phase = .composing
+        // Store the files, so that a restart does not look for them again.
+        context.persist(.archiveStored(record))
+        context.compose(record)
+    }
+
+    // MARK: Recording
+
+    private mutating func beginRecording(_ context: inout Context) {
+        phase = .recording
+        let request = record.request
+        context.record(
+            .begin(
+                id, record.session,
+                RecordingOptions(
+                    hasAudio: request.hasAudio, hasVideo: request.hasVideo, name: request.name, project: record.project,
+                    createdAt: record.createdAt)))
+        if request.output == .composed { noteLayout(&context) }
+        idleUntil = context.now + context.rules.archiveWait
+        update(&context)
+    }
+
+    func noteLayout(_ context: inout Context) {
+        let layout = record.request.layout ?? ArchiveRecord.usualLayout
+        context.record(
+            .note(
+                id,
+                .layout(layout.type, stylesheet: layout.stylesheet, screenshareType: layout.screenshareType)))
+    }
+
+    /// Returns which tracks of a stream should be recorded; nil for none.
+    private func wanted(_ stream: StreamID) -> (audio: Bool, video: Bool)? {
+        guard let known = streams[stream], !known.hasFailed else { return nil }
+        if asks, !accepted.contains(known.details.publisher) { return nil }
+        guard record.request.streamMode == .manual else { return (true, true) }
+        return record.selection.first { $0.stream == stream }.map { ($0.hasAudio, $0.hasVideo) }
+    }
+
+    /// Adds and removes streams, so that the recorder records what should be recorded. Pauses and resumes the archive.
+    mutating func update(_ context: inout Context) {
+        guard phase == .recording else { return }
+        for stream in order where streams[stream]?.isRecorded == true && wanted(stream) == nil {
+            remove(stream, &context)
+        }
+        let isActive = order.contains { wanted($0) != nil }
+        if isActive { resume(&context) }
+        for stream in order where streams[stream]?.isRecorded == false { add(stream, &context) }
+        if !isActive { pause(&context) }
+    }
+
+    private mutating func add(_ stream: StreamID, _ context: inout Context) {
+        guard let tracks = wanted(stream), var details = streams[stream]?.details else { return }
+        (details.hasAudio, details.hasVideo) = tracks
+        context.record(.add(id, stream, details))
+        streams[stream]?.isRecorded = true
+    }
+
+    mutating func remove(_ stream: StreamID, _ context: inout Context) {
+        context.record(.remove(id, stream))
+        streams[stream]?.isRecorded = false
+    }
+
+    private mutating func resume(_ context: inout Context) {
+        guard recordingSince == nil else { return }
+        (recordingSince, idleUntil) = (context.now, nil)
+        timeUntil = context.now + (context.rules.maxArchiveTime - recorded)
+        guard record.status == .paused else { return }
+        context.record(.resume(id))
+        set(.started, &context)
+    }
+
+    private mutating func pause(_ context: inout Context) {
+        guard let since = recordingSince else { return }
+        recorded += context.now - since
+        (recordingSince, timeUntil) = (nil, nil)
+        idleUntil = context.now + context.rules.maxArchivePause
+        context.record(.pause(id))
+        set(.paused, &context)
+    }
+
+    // MARK: Ending
+
+    mutating func stop(_ reason: RecordingEnd, _ context: inout Context) {
+        switch phase {
+        case .announced:
+            stopped(reason, &context)
+            end(.failed, &context)
+        case .recording:
+            stopped(reason, &context)
+            context.record(.end(id, reason))
+        case .finishing, .composing, .over: break
+        }
+    }
+
+    private mutating func stopped(_ reason: RecordingEnd, _ context: inout Context) {
+        leaveSession(&context)
+        phase = .finishing
+        record.reason = reason.rawValue
+        set(.stopped, &context)
+    }
+
+    private mutating func leaveSession(_ context: inout Context) {
+        setCounted(false, &context)
+        context.tell(.session(record.session, .archiveStopped(id)))
+    }
+
+    private mutating func end(_ status: ArchiveStatus, _ context: inout Context) {
+        phase = .over
+        set(status, &context)
+    }
+
+    /// Ends the archive after a change to it could not be stored. What was recorded stays on the disk: a restart finds it,
+    /// if the start of the archive was stored.
+    private mutating func abandon(_ context: inout Context) {
+        if case .announced = phase { leaveSession(&context) }
+        if phase == .recording {
+            leaveSession(&context)
+            context.record(.end(id, .requested))
+        }
+        phase = .over
+    }
+
+    private mutating func setCounted(_ isCounted: Bool, _ context: inout Context) {
+        guard isCounted != self.isCounted else { return }
+        self.isCounted = isCounted
+        context.runningArchives += isCounted ? 1 : -1
+    }
+
+    /// Stores and reports a new status.
+    private mutating func set(_ status: ArchiveStatus, _ context: inout Context) {
+        (record.status, record.updatedAt) = (status, context.wallNow)
+        store(&context)
+        guard context.projects[record.project]?.hasWebhook == true else { return }
+        context.persist(
+            .webhook(
+                WebhookEvent(
+                    project: record.project, session: record.session, at: context.wallNow, .archive(record))))
+    }
+
+    func store(_ context: inout Context) { context.persist(.archiveStored(record)) }
+}
+
+extension Archive {
+    mutating func change(_ change: (inout ArchiveRecord) -> Void) { change(&record) }
+}
+
+extension ArchiveRecord {
+    static let encodingFailed = "encoding failed"
+}
+
+extension RecordingFailure {
+    /// The failure as the reason of an archive.
+    fileprivate var phrase: String {
+        switch self {
+        case .disabled: "recording disabled"
+        case .diskFull: RecordingEnd.diskFull.rawValue
+        case .tooMany: "too many archives"
+        case .cannotWrite: "cannot write files"
+        case .notPublished: "session not routed"
+        case .unsupportedCodec: "unsupported codec"
+        }
+    }
+}

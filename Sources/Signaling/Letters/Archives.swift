@@ -1,0 +1,188 @@
+import Wire
+
+/// The status of an archive, with OpenTok's names.
+public enum ArchiveStatus: String, Hashable, Sendable, CaseIterable {
+    /// The session is recorded, or will be as soon as there is something to record.
+    case started
+    /// Nobody whose stream is recorded publishes now.
+    case paused
+    /// Recording has ended. The files are being completed or composed.
+    case stopped
+    /// The archive was moved to other storage.
+    case uploaded
+    /// The archive can be downloaded.
+    case available
+    /// The archive was deleted because of its age.
+    case expired
+    /// There is nothing to download.
+    case failed
+    /// The archive was deleted on request. Only webhooks get this status.
+    case deleted
+
+    /// Whether streams may still be recorded into the archive.
+    public var isRunning: Bool { self == .started || self == .paused }
+}
+
+/// What an application requests when it starts an archive.
+public struct ArchiveRequest: Hashable, Sendable {
+    /// How the streams become files.
+    public enum Output: String, Hashable, Sendable {
+        /// One file of all streams.
+        case composed
+        /// One file for each stream.
+        case individual
+    }
+
+    /// How streams are chosen.
+    public enum StreamMode: String, Hashable, Sendable {
+        /// All streams of the session.
+        case auto
+        /// The streams that the application adds.
+        case manual
+    }
+
+    /// The archive's name, at most 80 characters; nil for none.
+    public var name: String?
+    public var output = Output.composed
+    public var streamMode = StreamMode.auto
+    public var hasAudio = true
+    public var hasVideo = true
+    /// Width and height of the composed video in pixels, such as `640x480`; nil for an individual archive.
+    public var resolution: String?
+    public var layout: ArchiveLayout?
+    /// A session may have several archives at the same time only if their tags differ. Never returned.
+    public var tag = ""
+    /// Maximum bitrate of the composed video in bits per second; nil for the default.
+    public var maxBitrate: Int?
+    /// The quantization of the composed video, 15 to 40; nil for the default.
+    public var quantization: Int?
+
+    public init() {}
+}
+
+/// How the streams of a composed archive are arranged, with the values of OpenTok's API.
+public struct ArchiveLayout: Hashable, Sendable {
+    public var type: String
+    /// The style sheet of the type `custom`; otherwise nil.
+    public var stylesheet: String?
+    /// The type while a screen is shared; nil if it is the same.
+    public var screenshareType: String?
+
+    public init(_ type: String, stylesheet: String? = nil, screenshareType: String? = nil) {
+        (self.type, self.stylesheet, self.screenshareType) = (type, stylesheet, screenshareType)
+    }
+}
+
+/// A stream that an application has added to an archive.
+public struct ArchiveSelection: Hashable, Sendable {
+    public var stream: StreamID
+    public var hasAudio: Bool
+    public var hasVideo: Bool
+
+    public init(_ stream: StreamID, hasAudio: Bool, hasVideo: Bool) {
+        (self.stream, self.hasAudio, self.hasVideo) = (stream, hasAudio, hasVideo)
+    }
+}
+
+/// The file of a composed archive.
+public struct ComposedFile: Hashable, Sendable {
+    /// The name in the archive's folder.
+    public var name: String
+    /// In bytes.
+    public var size: Int64
+
+    public init(name: String, size: Int64) { (self.name, self.size) = (name, size) }
+}
+
+/// An archive, as stored. Each change stores the whole record, so that the stored state is never a mix of two states.
+public struct ArchiveRecord: Hashable, Sendable {
+    public var id: ArchiveID
+    /// The API key of the session's project.
+    public var project: String
+    public var session: SessionID
+    public var request: ArchiveRequest
+    public var status = ArchiveStatus.started
+    /// Why the archive has stopped or failed, as a phrase; nil while it runs.
+    public var reason: String?
+    /// When the archive was requested.
+    public var createdAt: Timestamp
+    /// When the first packet was recorded; nil if none was.
+    public var beganAt: Timestamp?
+    /// When the status last changed.
+    public var updatedAt: Timestamp
+    /// The recorded time, without pauses; zero until the archive has stopped.
+    public var duration = Duration.zero
+    /// The streams that the application has added, in the stream mode `manual`.
+    public var selection: [ArchiveSelection] = []
+    /// The recorded files, in the order in which they began.
+    public var files: [RecordedFile] = []
+    /// The composed file; nil until it is complete.
+    public var composed: ComposedFile?
+
+    public init(
+        id: ArchiveID, project: String, session: SessionID, request: ArchiveRequest, createdAt: Timestamp
+    ) {
+        (self.id, self.project, self.session, self.request) = (id, project, session, request)
+        (self.createdAt, updatedAt) = (createdAt, createdAt)
+    }
+
+    /// The size in bytes of what can be downloaded.
+    public var size: Int64 { composed?.size ?? files.reduce(0) { $0 + $1.size } }
+    /// The layout with which the archive begins if the request has none: OpenTok's default.
+    public static let usualLayout = ArchiveLayout("bestFit")
+}
+
+/// A stream that an archive may record.
+public struct ArchivedStream: Equatable, Sendable {
+    public var id: StreamID
+    public var details: RecordedStream
+
+    public init(_ id: StreamID, _ details: RecordedStream) { (self.id, self.details) = (id, details) }
+}
+
+/// A change to an archive, requested by an application's server.
+public enum ArchiveOperation: Equatable, Sendable {
+    case stop
+    case setLayout(ArchiveLayout)
+    /// Adds a stream to an archive with the stream mode `manual`, or changes what is recorded of it.
+    case addStream(ArchiveSelection)
+    /// Removes a stream from an archive with the stream mode `manual`.
+    case removeStream(StreamID)
+}
+
+/// Events for an archive's state machine.
+public enum ArchiveEvent: Equatable, Sendable {
+    /// Begins an archive whose record was stored.
+    indirect case begin(ArchiveRecord, [ArchivedStream], accepted: Set<ConnectionID>)
+    /// Restores an archive that was not finished when the server stopped. `hasFiles` is false if nothing was recorded.
+    indirect case restore(ArchiveRecord, hasFiles: Bool)
+    // From the session.
+    /// How many connections are in the session now.
+    case connections(Int)
+    indirect case published(ArchivedStream)
+    case unpublished(StreamID)
+    case classes(StreamID, [String])
+    /// A member accepts to be recorded, or no longer does.
+    case consent(ConnectionID, Bool)
+    case operated(ArchiveOperation, SocketID)
+    /// The session is no longer on this node, or its project was deleted.
+    case sessionEnded
+    // From the shell.
+    indirect case recording(RecordingEvent)
+    /// The composed file; nil if composing has failed.
+    case composed(ComposedFile?)
+    /// A change to the archive could not be stored.
+    case notStored
+}
+
+extension WireError.Code {
+    /// The archive's or the session's state does not allow this request.
+    public static let archiveConflict: WireError.Code = "archive_conflict"
+    /// This server cannot record, or cannot compose recordings.
+    public static let recordingUnavailable: WireError.Code = "recording_unavailable"
+}
+
+extension WireError {
+    static let archiveNotRunning = WireError(.archiveConflict, "This archive has already stopped.")
+    static func archiveConflict(_ sentence: String) -> WireError { WireError(.archiveConflict, sentence) }
+}

@@ -1,0 +1,104 @@
+import Wire
+
+/// An archive into which a session is recorded.
+struct RunningArchive: Equatable, Sendable {
+    /// What members know about the archive.
+    var info: ArchiveInfo
+    var tag: String
+}
+
+/// Starts archives of a session, and tells them what happens in it. The archives decide what is recorded.
+extension Session {
+    /// Starts an archive, and notifies the members.
+    ///
+    /// - Returns: the record of the archive, which is stored before anyone is notified.
+    mutating func startArchive(_ request: ArchiveRequest, _ context: inout Context) throws(WireError) -> ArchiveRecord {
+        try permitArchive(request, context)
+        try context.takeDecision(of: apiKey)
+        let record = ArchiveRecord(
+            id: context.newID(), project: apiKey, session: id, request: request, createdAt: context.wallNow)
+        let asks = context.rules.recordingConsent == .ask
+        let info = ArchiveInfo(record.id, name: request.name, asks: asks ? true : nil)
+        context.persist(.archiveStored(record))
+        report(.archive(record), &context)
+        let present = order.flatMap { members[$0]?.streams ?? [] }.compactMap { streams[$0] }.compactMap(archivedStream)
+        let accepted = Set(order.filter { members[$0]?.acceptsRecording == true })
+        archives.append(RunningArchive(info: info, tag: request.tag))
+        broadcast(.session(.archiveStarted(.init(session: id, info))), &context)
+        context.tell(.archive(record.id, .begin(record, present, accepted: accepted)))
+        return record
+    }
+
+    private func permitArchive(_ request: ArchiveRequest, _ context: Context) throws(WireError) {
+        guard context.rules.recordsSessions else {
+            throw WireError(.recordingUnavailable, "Recording is not available on this server.")
+        }
+        guard request.output == .individual || context.rules.composesArchives else {
+            throw WireError(
+                .recordingUnavailable,
+                "This server cannot compose archives. Start an individual archive, or install ffmpeg on the server.")
+        }
+        guard !isPrivate(context) else {
+            throw .archiveConflict("Chats of the roulette and calls are never recorded.")
+        }
+        guard isRouted else {
+            throw .archiveConflict("This session is relayed, so the server has nothing to record. Create a routed one.")
+        }
+        guard !archives.contains(where: { $0.tag == request.tag }) else {
+            throw .archiveConflict(
+                "This session is already being recorded. Stop that archive first, or set another multiArchiveTag.")
+        }
+        guard context.runningArchives < context.rules.maxArchives else {
+            throw WireError(
+                .mediaUnavailable, "This server records as many sessions as it may. Try again when one has stopped.",
+                retryable: true, retryAfter: .seconds(60))
+        }
+    }
+
+    /// Whether this is a session of the roulette, of a call or of a legacy client. Their ids say so, except those of calls
+    /// that were placed before an upgrade of the server.
+    private func isPrivate(_ context: Context) -> Bool {
+        context.projects[apiKey]?.mayBeRecorded(id) != true || bindings.values.contains { $0.rights == nil }
+    }
+
+    mutating func perform(
+        _ operation: ArchiveOperation, on archive: ArchiveID, _ socket: SocketID, _ context: inout Context
+    ) {
+        guard archives.contains(where: { $0.info.archive == archive }) else {
+            return context.answer(socket, .refused(.archiveNotRunning))
+        }
+        context.tell(.archive(archive, .operated(operation, socket)))
+    }
+
+    /// A member accepts or refuses to be recorded.
+    mutating func consent(_ accepts: Bool, by client: ConnectionID, _ context: inout Context) {
+        guard !archives.isEmpty else { return }
+        members[client]?.acceptsRecording = accepts
+        tellArchives(.consent(client, accepts), &context)
+    }
+
+    /// An archive has stopped. When the session is no longer recorded, the answers of the members are forgotten: the next
+    /// archive asks again.
+    mutating func archiveStopped(_ archive: ArchiveID, _ context: inout Context) {
+        guard let index = archives.firstIndex(where: { $0.info.archive == archive }) else { return }
+        archives.remove(at: index)
+        broadcast(.session(.archiveStopped(.init(session: id, archive: archive))), &context)
+        guard archives.isEmpty else { return }
+        for client in order { members[client]?.acceptsRecording = nil }
+    }
+
+    func tellArchives(_ event: ArchiveEvent, _ context: inout Context) {
+        for archive in archives { context.tell(.archive(archive.info.archive, event)) }
+    }
+
+    /// Returns what an archive needs to know about a stream; nil if its publisher has left.
+    func archivedStream(_ published: Published) -> ArchivedStream? {
+        guard let member = members[published.stream.connection] else { return nil }
+        let stream = published.stream
+        return ArchivedStream(
+            stream.id,
+            RecordedStream(
+                publisher: stream.connection, connectionData: member.connection.data, videoType: stream.videoType,
+                name: stream.name, classes: published.layoutClasses))
+    }
+}

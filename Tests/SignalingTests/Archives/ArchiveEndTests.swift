@@ -1,0 +1,102 @@
+import Signaling
+import TestSupport
+import Testing
+import Wire
+
+@Suite("What becomes of an archive that has stopped") struct ArchiveEndTests {
+    private let place = RecordedSession(hasWebhook: true)
+    private var stage: Stage { place.stage }
+
+    /// Returns the statuses that the webhook gets.
+    private func statuses() -> [String] {
+        stage.archive.outbox.compactMap { event in
+            if case .archive(let archive) = event.kind { archive.status.rawValue } else { nil }
+        }
+    }
+
+    /// Starts an archive that records Bob.
+    private func recording(_ output: ArchiveRequest.Output = .individual) throws -> (ArchiveID, StreamID) {
+        place.enter()
+        let stream = try place.publish(place.bob)
+        let archive = try #require(place.start { $0.output = output }).id
+        place.passNotice()
+        return (archive, stream)
+    }
+
+    @Test("each status is reported to the webhook, in order")
+    func reported() throws {
+        let (archive, stream) = try recording()
+        place.bob.unpublish(place.session, stream)
+        _ = try place.publish(place.ada)
+        _ = place.operate(archive, .stop)
+        place.report(.ended(archive, .requested, place.result(of: stream)))
+        #expect(statuses() == ["started", "paused", "started", "stopped", "available"])
+    }
+
+    @Test("a composed archive is stopped until its file is made")
+    func composed() throws {
+        let (archive, stream) = try recording(.composed)
+        _ = place.operate(archive, .stop)
+        place.report(.ended(archive, .requested, place.result(of: stream)))
+        #expect(place.stored(archive)?.status == .stopped && stage.composer == [archive])
+        stage.handle(.composed(archive, ComposedFile(name: "archive.mp4", size: 99)))
+        let stored = try #require(place.stored(archive))
+        #expect(stored.status == .available && stored.size == 99 && stored.composed?.name == "archive.mp4")
+        #expect(statuses() == ["started", "stopped", "available"])
+    }
+
+    @Test("an archive that cannot be composed has failed, and its streams remain")
+    func notComposed() throws {
+        let (archive, stream) = try recording(.composed)
+        _ = place.operate(archive, .stop)
+        place.report(.ended(archive, .requested, place.result(of: stream)))
+        stage.handle(.notComposed(archive))
+        let stored = try #require(place.stored(archive))
+        #expect(stored.status == .failed && stored.reason == "encoding failed" && stored.files.count == 1)
+    }
+
+    @Test("after a restart, a recording becomes available with the files that were recovered")
+    func recovered() throws {
+        let (archive, stream) = try recording()
+        stage.foldersOfRecorder = [archive]
+        stage.restart()
+        #expect(place.stored(archive)?.status == .stopped && place.stored(archive)?.reason == "server restarted")
+        place.report(.recovered(archive, place.result(of: stream)))
+        #expect(place.stored(archive)?.status == .available)
+        #expect(statuses() == ["started", "stopped", "available"])
+        #expect(stage.hub.archiveCount == 0)
+    }
+
+    @Test("after a restart, an archive without files has failed")
+    func nothingRecovered() throws {
+        place.enter()
+        let archive = try #require(place.start()).id
+        stage.restart()
+        #expect(place.stored(archive)?.status == .failed && place.stored(archive)?.reason == "server restarted")
+    }
+
+    @Test("after a restart, an archive that was being composed is composed again")
+    func composedAgain() throws {
+        let (archive, stream) = try recording(.composed)
+        _ = place.operate(archive, .stop)
+        place.report(.ended(archive, .requested, place.result(of: stream)))
+        stage.foldersOfRecorder = [archive]
+        stage.restart()
+        #expect(stage.composer == [archive, archive])
+        stage.handle(.composed(archive, ComposedFile(name: "archive.mp4", size: 99)))
+        #expect(place.stored(archive)?.status == .available && place.stored(archive)?.reason == "user initiated")
+    }
+
+    @Test("events for an archive that is over are ignored")
+    func late() throws {
+        let (archive, stream) = try recording()
+        _ = place.operate(archive, .stop)
+        place.report(.ended(archive, .requested, place.result(of: stream)))
+        let count = stage.changes.count
+        place.report(.ended(archive, .requested, place.result(of: stream)))
+        place.report(.failed(archive, .diskFull))
+        stage.handle(.notComposed(archive))
+        stage.handle(.archiveNotStored(archive))
+        #expect(stage.changes.count == count)
+    }
+}
