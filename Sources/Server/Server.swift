@@ -35,6 +35,8 @@ public struct ConfabServer: Sendable {
     private let log: LogSettings?
     private let reloading: Reloading?
     private let onReady: @Sendable (Ready) -> Void
+    /// Makes the recorder of sessions; nil for the one that records the media plane's streams. Tests replace it.
+    var makeRecorder: RecorderFactory?
 
     /// The server's port and URL, and messages for the operator. Passed to `onReady` when the server is listening.
     public struct Ready: Sendable {
@@ -191,6 +193,13 @@ public struct ConfabServer: Sendable {
             try await restoreRooms(to: gateway)
             try await restoreCalls(to: gateway)
         }
+        let archives = ArchiveParts(
+            storage: storage, folder: configuration.recordingFolder, node: life?.tag.nodeName ?? "", logger: logger)
+        let usual: RecorderFactory = { [configuration, logger] report in
+            Recorder.make(configuration, media: media?.plane, clock: clock, logger: logger, report: report)
+        }
+        let recorder = try await archives.start(on: gateway, makeRecorder ?? usual)
+        if let recorder { opened.add { recorder.stop() } }
         let lan = configuration.lan ? try LocalNetwork(configuration) : nil
         let readiness = ReadinessCheck(gateway: gateway, storage: storage, media: media?.plane, disk: disk)
         let certificates = try TLSCertificates(configuration, lan, logger)
@@ -203,6 +212,7 @@ public struct ConfabServer: Sendable {
             application, ClockWatch(clock: clock, logger: logger),
             BanWatch(gateway: gateway, storage: storage, live: live, logger: logger),
             Retention(storage: storage, clock: clock, live: live, logger: logger),
+            ArchiveExpiry(gateway: gateway, parts: archives, clock: clock, live: live),
             DiskSpaceMonitor(gateway: gateway, mark: lowSpace, logger: logger),
             MallocTrimmer(gateway: gateway), pushes,
             WebhookSender(
@@ -222,6 +232,7 @@ public struct ConfabServer: Sendable {
                 )
             )
         }
+        if let recorder { services.append(RecorderStop(recorder: recorder, gateway: gateway)) }
         // Append the drain last: services stop in reverse order, so clients receive 1001 while the port is still
         // open.
         services.append(Drain(gateway: gateway, live: live, supervisor: supervisor, fence: fence, logger: logger))

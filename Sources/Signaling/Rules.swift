@@ -93,7 +93,7 @@ public struct Rules: Equatable, Sendable {
     /// How long before the recording the members of a session are notified of it.
     public var recordingNotice: Duration = .seconds(1)
     /// Maximum number of archives that are recorded at the same time on this server.
-    public var maxArchives = 20
+    public var maxRunningArchives = 20
     /// Maximum number of streams that an application can select for an archive, as in OpenTok.
     public var streamsPerArchive = 50
     /// Maximum recorded time of an archive, without its pauses, as in OpenTok.

@@ -10,7 +10,17 @@ protocol SessionRecorder: Sendable {
 
     /// Why no archive may be started now, for example because the disk is nearly full; nil if one may.
     var refusal: WireError? { get }
+
+    /// Completes what an earlier run of the server has left, and reports it as `RecordingEvent.recovered`. Does not block.
+    ///
+    /// - Parameter others: archives that are reported even if they are complete.
+    func recover(_ others: [ArchiveID])
+
+    /// Ends all archives, and reports them. Blocks until their files are complete.
+    func stop()
 }
+
+extension Recorder: SessionRecorder {}
 
 /// Composes the recorded streams of an archive into one file, after the archive has stopped.
 ///

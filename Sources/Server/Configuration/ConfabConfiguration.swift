@@ -40,6 +40,7 @@ public struct ConfabConfiguration: Sendable, Equatable {
     public var socketIO = SocketIO()
     public var perch = Perch()
     public var retention = Retention()
+    public var archives = Archives()
     public var push = Push()
     public var webhooks = Webhooks()
     public var recording = Recording()
@@ -97,6 +98,15 @@ public struct ConfabConfiguration: Sendable, Equatable {
             case .auto: host == "localhost" || IPAddress(host)?.isLoopback == true
             }
         }
+    }
+
+    /// Settings for archives that have ended.
+    public struct Archives: Sendable, Equatable {
+        /// How long an archive can be downloaded; zero means no limit.
+        public var retention: Duration = .seconds(30 * 86400)
+        /// How long the URL of a download is valid.
+        public var downloadLifetime: Duration = .seconds(600)
+        public init() {}
     }
 
     /// Settings for routed media.

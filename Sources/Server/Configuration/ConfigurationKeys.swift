@@ -24,7 +24,8 @@ extension Setting {
         ("Server and HTTPS", server), ("The web app", web), ("Operations", operations), ("Media", media + whip),
         ("Limits per client", limits), ("Connections", connection), ("RouletteTok clients (Socket.IO)", socketIO),
         ("Roulette", pairing + moderation), ("People and calls", people), ("Rooms", rooms), ("PerchRTC clients", perch),
-        ("Push notifications", push), ("Webhooks", webhooks), ("Recording", recording), ("Several nodes", cluster),
+        ("Push notifications", push), ("Webhooks", webhooks), ("Recording", recording + archives),
+        ("Several nodes", cluster),
     ]
 
     private static let port = Format<Int>.integer(0...65535)

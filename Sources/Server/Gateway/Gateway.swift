@@ -59,6 +59,8 @@ final class Gateway {
     var isDiskLow = false
     /// Measures the disk. Set when the server starts; nil if nothing is stored on a disk.
     var diskMeter: DiskMeter?
+    /// The files of archives. Set when the server starts.
+    var archiveFiles: ArchiveFiles?
     /// Why the cluster sends no new clients to this node. Set when the server starts, if it is a node.
     var clusterHolds: () -> Set<Readiness.Hold> = { [] }
     /// Called when the project's secret was rotated. Set when the server starts, if it is a node.
@@ -135,6 +137,10 @@ final class Gateway {
         budgets.limits = AddressBudgets.Limits(configuration.limits)
         var settings = runner.hubSettings
         (settings.rules, settings.projects) = (configuration.rules, projects)
+        // These depend on parts of the server, not on the configuration.
+        (settings.rules.recordsSessions, settings.rules.composesArchives) = (
+            runner.recorder != nil, runner.composer != nil
+        )
         settings.ice = ICEProvision(configuration.ice)
         projectBudgets = projectBudgets.filter { settings.projects[$0.key] != nil }
         if settings != runner.hubSettings { runner.submit(.settingsChanged(settings)) }

@@ -56,6 +56,7 @@ struct Routes: Sendable {
         for method in [HTTPRequest.Method.get, .put] {
             router.on(RouterPath(RoomFilesEndpoint.path), method: method) { await file($0, $1) }
         }
+        router.get(RouterPath(ArchiveDownload.path)) { await archive($0, $1) }
         for (path, layers) in [
             (PersonExport.path, PersonExport.layers), (RoomFilesEndpoint.path, RoomFilesEndpoint.layers),
             (ClientEventEndpoint.path, ClientEventEndpoint.layers),
@@ -138,6 +139,19 @@ struct Routes: Sendable {
                 guard let redirect = files.redirect(error, call) else { throw error }
                 return redirect
             }
+        }
+        return (response ?? GateResponse(.internalError)).routed(body)
+    }
+
+    private func archive(_ request: Request, _ context: Context) async -> Response {
+        let (gateway, channel) = (gateway.value, context.channel)
+        var body: ResponseBody?
+        let response = await gateway.respond(to: gateRequest(request, context), ArchiveDownload.layers) {
+            gateway, call async throws(WireError) in
+            let download = try await ArchiveDownload(gateway, call, onlySize: request.method == .head)
+            let response: GateResponse
+            (response, body) = try download.get(call.headers, from: call.address, over: channel)
+            return response
         }
         return (response ?? GateResponse(.internalError)).routed(body)
     }

@@ -12,9 +12,14 @@ extension Recorder {
         guard configuration.recording.enabled, let media else { return nil }
         let recording = configuration.recording
         let settings = Settings(
-            folder: recording.folder ?? configuration.dataDirectory + "/recordings", maxHeight: recording.maxHeight,
+            folder: configuration.recordingFolder, maxHeight: recording.maxHeight,
             minFreeSpace: Int64(clamping: recording.minFreeSpace), syncInterval: recording.syncInterval,
-            application: "Confab \(ConfabServer.version)", wallClock: { clock.wallNow })
+            application: "Confab \(OperatingMetrics.version)", wallClock: { clock.wallNow })
         return Recorder(settings, source: media, logger: logger, report: report)
     }
+}
+
+extension ConfabConfiguration {
+    /// The folder of all archives.
+    var recordingFolder: String { recording.folder ?? dataDirectory + "/recordings" }
 }

@@ -377,12 +377,13 @@ enum Migrations {
             project TEXT NOT NULL,
             session TEXT NOT NULL,
             status TEXT NOT NULL,
+            node TEXT NOT NULL,
             createdAt INTEGER NOT NULL,
             updatedAt INTEGER NOT NULL,
             detail BLOB NOT NULL
         ) WITHOUT ROWID;
         CREATE INDEX archiveByProject ON archive (project, createdAt);
         CREATE INDEX archiveBySession ON archive (session, createdAt);
-        CREATE INDEX archiveByStatus ON archive (status, updatedAt);
+        CREATE INDEX archiveByStatus ON archive (status, node, updatedAt);
         """
 }

@@ -9,7 +9,7 @@ extension SQLTransaction {
             "archive", key: "id",
             [
                 "id": archive.id.blob, "project": archive.project, "session": archive.session.text,
-                "status": archive.status.rawValue, "createdAt": archive.createdAt.milliseconds,
+                "status": archive.status.rawValue, "node": archive.node, "createdAt": archive.createdAt.milliseconds,
                 "updatedAt": archive.updatedAt.milliseconds, "detail": Data(ArchiveDetail.bytes(of: archive)),
             ])
     }
@@ -31,19 +31,23 @@ extension SQLTransaction {
         return page
     }
 
-    func unfinishedArchives() throws -> [ArchiveRecord] {
+    func unfinishedArchives(of node: String) throws -> [ArchiveRecord] {
         try rows(
-            "SELECT * FROM archive WHERE status IN ('started', 'paused', 'stopped') ORDER BY createdAt, id", []
+            """
+            SELECT * FROM archive WHERE status IN ('started', 'paused', 'stopped') AND node = ? ORDER BY createdAt, id
+            """, [node]
         ).compactMap { try? ArchiveRecord(row: $0) }
     }
 
-    func archivesToExpire(availableBefore moment: Timestamp?, limit: Int) throws -> [ArchiveRecord] {
+    func archivesToExpire(
+        availableBefore moment: Timestamp?, node: String, limit: Int
+    ) throws -> [ArchiveRecord] {
         try rows(
             """
-            SELECT * FROM archive WHERE status = 'available'
+            SELECT * FROM archive WHERE status = 'available' AND node = ?
                 AND (updatedAt < ? OR project IN (SELECT apiKey FROM deletedProject))
             ORDER BY updatedAt, id LIMIT ?
-            """, [moment?.milliseconds ?? Int64.min, limit]
+            """, [node, moment?.milliseconds ?? Int64.min, limit]
         ).compactMap { try? ArchiveRecord(row: $0) }
     }
 
@@ -69,13 +73,15 @@ extension SQLStorage {
     }
 
     /// Returns the archives that are recorded, completed or composed.
-    public func unfinishedArchives() async throws -> [ArchiveRecord] {
-        try await read { try $0.unfinishedArchives() }
+    public func unfinishedArchives(of node: String) async throws -> [ArchiveRecord] {
+        try await read { try $0.unfinishedArchives(of: node) }
     }
 
     /// Returns archives to delete because of their age or their project.
-    public func archivesToExpire(availableBefore moment: Timestamp?, limit: Int) async throws -> [ArchiveRecord] {
-        try await read { try $0.archivesToExpire(availableBefore: moment, limit: limit) }
+    public func archivesToExpire(
+        availableBefore moment: Timestamp?, node: String, limit: Int
+    ) async throws -> [ArchiveRecord] {
+        try await read { try $0.archivesToExpire(availableBefore: moment, node: node, limit: limit) }
     }
 }
 
@@ -87,6 +93,7 @@ extension ArchiveRecord {
             request: ArchiveRequest(), createdAt: try row.time("createdAt"))
         status = try row.choice("status")
         updatedAt = try row.time("updatedAt")
+        node = try row.value("node")
         guard ArchiveDetail.read(Array(detail), into: &self) else { throw SQLRow.unreadable("detail") }
     }
 }

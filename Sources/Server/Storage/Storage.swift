@@ -100,13 +100,19 @@ public protocol Storage: WebhookOutbox {
     /// - Parameter session: the session whose archives are returned; `nil` for all.
     func archives(of project: String, session: SessionID?, offset: Int, limit: Int) async throws -> ArchivePage
 
-    /// Returns the archives that are recorded, completed or composed, oldest first.
-    func unfinishedArchives() async throws -> [ArchiveRecord]
+    /// Returns the archives that are recorded, completed or composed on a node of a cluster, oldest first.
+    ///
+    /// - Parameter node: the node's name; empty without a cluster.
+    func unfinishedArchives(of node: String) async throws -> [ArchiveRecord]
 
     /// Returns up to `limit` archives to delete: those that became available before `moment`, and those of deleted projects.
     ///
-    /// - Parameter moment: `nil` for only those of deleted projects.
-    func archivesToExpire(availableBefore moment: Timestamp?, limit: Int) async throws -> [ArchiveRecord]
+    /// - Parameters:
+    ///   - moment: `nil` for only those of deleted projects.
+    ///   - node: the name of the node of a cluster that has the files; empty without a cluster.
+    func archivesToExpire(
+        availableBefore moment: Timestamp?, node: String, limit: Int
+    ) async throws -> [ArchiveRecord]
 
     // MARK: Push endpoints
 

@@ -104,6 +104,8 @@ public struct ArchiveRecord: Hashable, Sendable {
     public var status = ArchiveStatus.started
     /// Why the archive has stopped or failed, as a phrase; nil while it runs.
     public var reason: String?
+    /// The name of the node of a cluster that records the session and has the files; empty without a cluster.
+    public var node = ""
     /// When the archive was requested.
     public var createdAt: Timestamp
     /// When the first packet was recorded; nil if none was.
@@ -164,7 +166,7 @@ public enum ArchiveEvent: Equatable, Sendable {
     case classes(StreamID, [String])
     /// A member accepts to be recorded, or no longer does.
     case consent(ConnectionID, Bool)
-    case operated(ArchiveOperation, SocketID)
+    indirect case operated(ArchiveOperation, SocketID)
     /// The session is no longer on this node, or its project was deleted.
     case sessionEnded
     // From the shell.
@@ -183,6 +185,7 @@ extension WireError.Code {
 }
 
 extension WireError {
-    static let archiveNotRunning = WireError(.archiveConflict, "This archive has already stopped.")
+    /// The error for a change to an archive that has stopped.
+    public static let archiveNotRunning = WireError(.archiveConflict, "This archive has already stopped.")
     static func archiveConflict(_ sentence: String) -> WireError { WireError(.archiveConflict, sentence) }
 }

@@ -15,8 +15,9 @@ extension Session {
     mutating func startArchive(_ request: ArchiveRequest, _ context: inout Context) throws(WireError) -> ArchiveRecord {
         try permitArchive(request, context)
         try context.takeDecision(of: apiKey)
-        let record = ArchiveRecord(
+        var record = ArchiveRecord(
             id: context.newID(), project: apiKey, session: id, request: request, createdAt: context.wallNow)
+        record.node = context.nodeName ?? ""
         let asks = context.rules.recordingConsent == .ask
         let info = ArchiveInfo(record.id, name: request.name, asks: asks ? true : nil)
         context.persist(.archiveStored(record))
@@ -48,7 +49,7 @@ extension Session {
             throw .archiveConflict(
                 "This session is already being recorded. Stop that archive first, or set another multiArchiveTag.")
         }
-        guard context.runningArchives < context.rules.maxArchives else {
+        guard context.runningArchives < context.rules.maxRunningArchives else {
             throw WireError(
                 .mediaUnavailable, "This server records as many sessions as it may. Try again when one has stopped.",
                 retryable: true, retryAfter: .seconds(60))

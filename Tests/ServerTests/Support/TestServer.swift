@@ -1,6 +1,6 @@
 import Foundation
 import Logging
-import Server
+@testable import Server
 import Wire
 
 /// A complete server in the test's process, on a free port, with a temporary data directory.
@@ -17,10 +17,12 @@ struct TestServer: Sendable {
     ///   - prometheus: what the metrics endpoint serves, if the configuration enables it.
     ///   - logger: where the server logs; nil for nowhere.
     ///   - reloading: when and how the server reloads its configuration.
+    ///   - recorder: what records sessions; nil for the server's own recorder.
     ///   - configure: changes settings. All timeouts are settings, so tests can shorten them.
     static func run<Result: Sendable>(
         dataDirectory: String? = nil, prometheus: PrometheusMetrics? = nil, supervisor: Supervisor? = nil,
         logger: Logger? = nil, log: LogSettings? = nil, reloading: Reloading? = nil,
+        recorder: TestServerRecorder? = nil,
         _ configure: (inout ConfabConfiguration) -> Void = { _ in },
         _ body: @escaping @Sendable (TestServer) async throws -> Result
     ) async throws -> Result {
@@ -36,22 +38,24 @@ struct TestServer: Sendable {
         let project = try ProjectFile.open(configuration)
         let (ready, announce) = AsyncStream<Int>.makeStream()
         let (stop, askToStop) = AsyncStream<Void>.makeStream()
-        let server = try ConfabServer(
+        var server = try ConfabServer(
             configuration: configuration, project: project,
             logger: logger ?? Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }),
             prometheus: prometheus, supervisor: supervisor, log: log, reloading: reloading
         ) { announce.yield($0.port) }
+        server.makeRecorder = recorder?.make
+        let running = server
         // Not a child task, so that a test that fails or exceeds its time limit does not cancel its server too. Hummingbird
         // starts its graceful shutdown in a task of its own. If the server were canceled meanwhile, that task could find the
         // event loop shut down, and SwiftNIO would end the process because of a promise that is never kept.
-        let running = Task(executorPreference: OwnThreads.executor) {
-            try await server.run(signals: false) {
+        let serving = Task(executorPreference: OwnThreads.executor) {
+            try await running.run(signals: false) {
                 for await _ in stop { return }
             }
         }
         return try await withThrowingTaskGroup(of: Result?.self) { tasks in
             tasks.addTask {
-                try await running.value
+                try await serving.value
                 return nil
             }
             tasks.addTask {
@@ -73,4 +77,9 @@ struct TestServer: Sendable {
             return result
         }
     }
+}
+
+/// Makes the recorder of a test server. A value, because a function would be mistaken for a trailing closure.
+struct TestServerRecorder: Sendable {
+    let make: RecorderFactory
 }

@@ -126,7 +126,7 @@ import Wire
 
     @Test("the number of archives is limited, and one that has stopped makes room")
     func limit() throws {
-        let place = RecordedSession { $0.maxArchives = 1 }
+        let place = RecordedSession { $0.maxRunningArchives = 1 }
         place.enter()
         let first = try #require(place.start())
         let other = place.stage.room(.routed)

@@ -13,11 +13,12 @@ import Wire
 enum OpenTokEndpoint: Sendable {
     case createSession
     case signal, stream, streams, setLayoutClasses, disconnect, muteStream, muteAll
+    case archive(ArchiveEndpoint)
     /// A request that would start something that this server cannot do.
     case unavailable(Feature)
-    /// A list that is always empty, such as that of archives, because this server cannot create its items.
+    /// A list that is always empty, such as that of broadcasts, because this server cannot create its items.
     case emptyList
-    /// A request about one archive, broadcast, call or the like. It does not exist, because this server cannot create
+    /// A request about one broadcast, call or the like. It does not exist, because this server cannot create
     /// any.
     case missing(Feature)
     /// A path that does not exist, or a method that its path does not have.
@@ -25,7 +26,6 @@ enum OpenTokEndpoint: Sendable {
 
     /// A part of OpenTok that this server does not have.
     enum Feature: String, Sendable {
-        case archives = "Recording"
         case broadcasts = "Broadcasting"
         case sip = "SIP"
         case audioConnector = "The audio connector"
@@ -50,12 +50,12 @@ enum OpenTokEndpoint: Sendable {
             (.post, session + "/stream/:stream/mute", .muteStream), (.post, session + "/mute", .muteAll),
             (.post, session + "/play-dtmf", .missing(.sip)),
             (.post, session + "/connection/:connection/play-dtmf", .missing(.sip)),
-            (.post, project + "/archive", .unavailable(.archives)), (.get, project + "/archive", .emptyList),
-            (.get, project + "/archive/:id", .missing(.archives)),
-            (.delete, project + "/archive/:id", .missing(.archives)),
-            (.post, project + "/archive/:id/stop", .missing(.archives)),
-            (.put, project + "/archive/:id/layout", .missing(.archives)),
-            (.patch, project + "/archive/:id/streams", .missing(.archives)),
+            (.post, project + "/archive", .archive(.start)), (.get, project + "/archive", .archive(.list)),
+            (.get, project + "/archive/:id", .archive(.describe)),
+            (.delete, project + "/archive/:id", .archive(.delete)),
+            (.post, project + "/archive/:id/stop", .archive(.stop)),
+            (.put, project + "/archive/:id/layout", .archive(.setLayout)),
+            (.patch, project + "/archive/:id/streams", .archive(.changeStreams)),
             (.post, project + "/broadcast", .unavailable(.broadcasts)), (.get, project + "/broadcast", .emptyList),
             (.get, project + "/broadcast/:id", .missing(.broadcasts)),
             (.post, project + "/broadcast/:id/stop", .missing(.broadcasts)),
@@ -107,6 +107,7 @@ enum OpenTokEndpoint: Sendable {
             let project = try gateway.application(of: request.http)
             return OpenTokResponse.created(
                 session, of: project, gateway.runner.wallNow, asJSON: request.http.headers.acceptJSON)
+        case .archive(let endpoint): return try await endpoint.respond(gateway, request)
         case .unavailable(let feature): throw .featureUnavailable(feature)
         case .emptyList: return OpenTokResponse.list([])
         case .missing(let feature): throw .featureMissing(feature)

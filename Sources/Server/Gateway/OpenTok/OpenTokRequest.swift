@@ -8,7 +8,7 @@ import Wire
 struct OpenTokRequest {
     /// Maximum number of streams in one request.
     private static let maxStreams = 1000
-    private static let resolutions: Set<String> = [
+    static let resolutions: Set<String> = [
         "640x480", "480x640", "1280x720", "720x1280", "1920x1080", "1080x1920",
     ]
 
@@ -38,7 +38,7 @@ struct OpenTokRequest {
         case "disabled": mode = .routed
         default: throw WireError(.malformed, "Invalid \"p2p.preference\". Send enabled or disabled.")
         }
-        try check(fields["archiveMode"], is: "manual", orRefuse: "always", "archiveMode", "Recording")
+        try check(fields["archiveMode"], is: "manual", orRefuse: "always", "archiveMode", "Automatic recording")
         try check(fields["e2ee"], is: "false", orRefuse: "true", "e2ee", "End-to-end encryption")
         if let location = fields["location"], !location.isEmpty, IPAddress(location) == nil {
             throw WireError(.malformed, "Invalid \"location\". Send an IP address, or omit it.")
@@ -114,7 +114,7 @@ struct OpenTokRequest {
     }
 
     /// Returns the JSON object in the body. An empty body counts as an empty object.
-    private func members() throws(WireError) -> JSONObject {
+    func members() throws(WireError) -> JSONObject {
         guard !http.body.isEmpty else { return JSONObject() }
         guard case .object(let object)? = try? JSONReader.parse(http.body) else {
             throw WireError(.malformed, "The request body must be a JSON object without duplicate members.")
@@ -122,7 +122,7 @@ struct OpenTokRequest {
         return object
     }
 
-    private func text(_ name: String, _ members: JSONObject) throws(WireError) -> String? {
+    func text(_ name: String, _ members: JSONObject) throws(WireError) -> String? {
         switch members[name] {
         case .string(let text)?: return text
         case nil, .null?: return nil

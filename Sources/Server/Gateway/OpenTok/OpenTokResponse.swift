@@ -14,8 +14,12 @@ enum OpenTokResponse {
 
     static func object(_ members: [JSONObject.Member]) -> GateResponse { json(.object(JSONObject(members))) }
 
-    static func list(_ items: [JSONValue]) -> GateResponse {
-        object([.init(name: "count", value: .integer(Int64(items.count))), .init(name: "items", value: .array(items))])
+    /// - Parameter count: the number of items on all pages; nil if all are on this one.
+    static func list(_ items: [JSONValue], of count: Int? = nil) -> GateResponse {
+        object([
+            .init(name: "count", value: .integer(Int64(count ?? items.count))),
+            .init(name: "items", value: .array(items)),
+        ])
     }
 
     /// Returns the response to `session/create`. The members that are null exist for SDKs that expect them.

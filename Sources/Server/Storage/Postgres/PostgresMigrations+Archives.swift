@@ -6,12 +6,13 @@ extension PostgresMigrations {
             project TEXT COLLATE "C" NOT NULL,
             session TEXT COLLATE "C" NOT NULL,
             status TEXT NOT NULL,
+            node TEXT COLLATE "C" NOT NULL,
             createdAt BIGINT NOT NULL,
             updatedAt BIGINT NOT NULL,
             detail BYTEA NOT NULL
         );
         CREATE INDEX archiveByProject ON archive (project, createdAt);
         CREATE INDEX archiveBySession ON archive (session, createdAt);
-        CREATE INDEX archiveByStatus ON archive (status, updatedAt);
+        CREATE INDEX archiveByStatus ON archive (status, node, updatedAt);
         """
 }

@@ -1,0 +1,253 @@
+import Foundation
+import Hummingbird
+import NIOCore
+import NIOHTTP1
+import Signaling
+import Wire
+
+/// `GET` and `HEAD /archives/{id}/{file}`: the file of a composed archive, or the ZIP file of an individual one.
+///
+/// The URL has a signature, which only this server can make, and expires. The same answer is given for every error, so that it
+/// does not reveal which archives exist.
+struct ArchiveDownload {
+    static let path = "/archives/:id/:file"
+    static let layers = EndpointLayers(point: .file)
+    /// The names of the two kinds of files in URLs.
+    static let (composedName, zipName) = ("archive.mp4", "archive.zip")
+
+    private let gateway: Gateway
+    private let files: ArchiveFiles
+    private let archive: ArchiveRecord
+    fileprivate let content: Content
+
+    /// What is downloaded.
+    fileprivate enum Content {
+        case file(String, size: UInt64)
+        case zip(ZIPFile, manifest: [UInt8])
+
+        var size: UInt64 {
+            switch self {
+            case .file(_, let size): size
+            case .zip(let zip, _): zip.size
+            }
+        }
+    }
+
+    /// Finds the archive of a request, and checks the request's signature.
+    ///
+    /// - Parameter onlySize: whether the checksums in the ZIP file may be missing, because its content is not sent.
+    init(_ gateway: Gateway, _ request: GateRequest, onlySize: Bool) async throws(WireError) {
+        guard let files = gateway.archiveFiles, let id = request.path.get("id").flatMap({ ArchiveID($0) }),
+            let name = request.path.get("file"),
+            let expires = request.query.get("expires").flatMap({ Int64($0) }),
+            let signature = request.query.get("signature"),
+            let archive = try? await gateway.storage.archive(id),
+            let project = gateway.runner.hubSettings.projects[archive.project],
+            project.isSigned(id, file: name, expires: expires, signature, now: gateway.runner.wallNow),
+            archive.status == .available, name == archive.downloadName
+        else { throw .noArchiveFile }
+        try gateway.requireHere(archive)
+        (self.gateway, self.files, self.archive) = (gateway, files, archive)
+        if let composed = archive.composed {
+            content = .file(composed.name, size: UInt64(clamping: composed.size))
+        } else {
+            let manifest = ArchiveManifest.bytes(of: archive)
+            do {
+                let checksums =
+                    onlySize ? archive.files.map { _ in 0 } : try await files.checksums(of: archive)
+                content = .zip(archive.zipFile(manifest, checksums), manifest: manifest)
+            } catch {
+                throw .noArchiveFile
+            }
+        }
+    }
+
+    /// Returns the response and its body.
+    ///
+    /// - Parameter address: the client's, for the limits of transfers.
+    func get(
+        _ headers: HTTPHeaders, from address: IPAddress, over channel: any Channel
+    ) throws(WireError) -> (GateResponse, ResponseBody?) {
+        let tag = "\"\(archive.id)-\(content.size)\""
+        var response = GateResponse(
+            status: 200,
+            headers: [
+                "Accept-Ranges": "bytes", "ETag": tag,
+                "Content-Disposition": "attachment; filename=\"\(archive.id).\(archive.isZIP ? "zip" : "mp4")\"",
+                "Content-Security-Policy": "sandbox; default-src 'none'",
+            ], type: archive.isZIP ? "application/zip" : "video/mp4")
+        response.headers.replaceOrAdd(name: "Cache-Control", value: "private, no-store")
+        let range: Range<UInt64>
+        switch ByteRange.requested(headers, tag: tag, size: content.size) {
+        case .whole: range = 0..<content.size
+        case .part(let part):
+            response.status = 206
+            response.headers.add(
+                name: "Content-Range", value: "bytes \(part.lowerBound)-\(part.upperBound - 1)/\(content.size)")
+            range = part
+        case .unsatisfiable:
+            return (GateResponse(status: 416, headers: ["Content-Range": "bytes */\(content.size)"]), nil)
+        }
+        let transfer = try gateway.beginTransfer(from: address, size: Int(clamping: range.count), over: channel)
+        let (files, archive, content) = (files, archive, content)
+        let body = ResponseBody(contentLength: range.count) { writer in
+            defer { withExtendedLifetime(transfer) {} }
+            for (name, part) in content.parts(in: range, of: archive) {
+                switch (name, part) {
+                case (_, .bytes(let bytes)): try await writer.write(ByteBuffer(bytes: bytes))
+                case (let name, .content(_, let range)):
+                    var offset = range.lowerBound
+                    while offset < range.upperBound {
+                        let buffer = try await files.read(name, of: archive.id, at: offset, range.upperBound - offset)
+                        try await writer.write(buffer)
+                        offset += UInt64(buffer.readableBytes)
+                    }
+                }
+            }
+            try await writer.finish(nil)
+        }
+        return (response, body)
+    }
+}
+
+extension ArchiveDownload.Content {
+    /// The parts of this range, each with the name of its file; empty for bytes.
+    fileprivate func parts(in range: Range<UInt64>, of archive: ArchiveRecord) -> [(String, ZIPFile.Piece)] {
+        switch self {
+        case .file(let name, _): [(name, .content(0, range))]
+        case .zip(let zip, let manifest):
+            zip.pieces(in: range).map { piece in
+                guard case .content(let index, let range) = piece else { return ("", piece) }
+                // The manifest is the first member.
+                guard index > 0 else {
+                    return ("", .bytes(Array(manifest[Int(range.lowerBound)..<Int(range.upperBound)])))
+                }
+                return (archive.files[index - 1].name, piece)
+            }
+        }
+    }
+}
+
+/// The range of bytes that a request asks for (RFC 9110 §14).
+enum ByteRange: Equatable {
+    case whole
+    case part(Range<UInt64>)
+    case unsatisfiable
+
+    /// Reads `Range`. Several ranges, other units and malformed ones count as none (§14.2).
+    ///
+    /// - Parameters:
+    ///   - tag: the entity tag of what is requested. If `If-Range` has another one, the range does not count.
+    ///   - size: the size of the whole in bytes.
+    static func requested(_ headers: HTTPHeaders, tag: String, size: UInt64) -> ByteRange {
+        guard let text = headers.only("Range"), text.hasPrefix("bytes="), !text.contains(",") else { return .whole }
+        if let condition = headers.first(name: "If-Range"), condition != tag { return .whole }
+        let ends = text.dropFirst(6).split(separator: "-", maxSplits: 1, omittingEmptySubsequences: false)
+        guard ends.count == 2, ends.allSatisfy({ $0.utf8.allSatisfy { 0x30...0x39 ~= $0 } }) else { return .whole }
+        switch (UInt64(ends[0]), UInt64(ends[1])) {
+        case (let first?, let last?) where first <= last && first < size: return .part(first..<min(size - 1, last) + 1)
+        case (let first?, nil) where ends[1].isEmpty && first < size: return .part(first..<size)
+        case (nil, let count?) where ends[0].isEmpty && count > 0 && size > 0:
+            return .part((size - min(size, count))..<size)
+        case (let first?, let last?) where first > last: return .whole
+        case (nil, nil) where ends[0].isEmpty && ends[1].isEmpty: return .whole
+        default: return .unsatisfiable
+        }
+    }
+}
+
+extension ArchiveRecord {
+    var isZIP: Bool { composed == nil }
+    /// The name of the file in the URL of a download.
+    var downloadName: String { isZIP ? ArchiveDownload.zipName : ArchiveDownload.composedName }
+
+    /// The ZIP file of an individual archive: the manifest, then the files.
+    func zipFile(_ manifest: [UInt8], _ checksums: [UInt32]) -> ZIPFile {
+        let first = ZIPFile.Member(
+            name: "\(id).json", size: UInt64(manifest.count), checksum: CRC32.of(manifest))
+        let others = Swift.zip(files, checksums).map { file, checksum in
+            ZIPFile.Member(name: file.name, size: UInt64(clamping: file.size), checksum: checksum)
+        }
+        return ZIPFile([first] + others, at: createdAt.milliseconds / 1000)
+    }
+}
+
+/// OpenTok's manifest of an individual archive.
+enum ArchiveManifest {
+    static func bytes(of archive: ArchiveRecord) -> [UInt8] {
+        var writer = JSONWriter()
+        writer.beginObject()
+        member("id", "\(archive.id)")
+        member("name", archive.request.name ?? "")
+        member("partnerId", archive.project)
+        member("sessionId", archive.session.text)
+        writer.name("createdAt")
+        writer.integer((archive.beganAt ?? archive.createdAt).milliseconds)
+        writer.name("files")
+        writer.beginArray()
+        for file in archive.files { add(file) }
+        writer.endArray()
+        writer.endObject()
+        return writer.bytes
+
+        func member(_ name: String, _ value: String) {
+            writer.name(name)
+            writer.string(value)
+        }
+        func add(_ file: RecordedFile) {
+            writer.beginObject()
+            member("streamId", "\(file.stream)")
+            member("filename", file.name)
+            writer.name("size")
+            writer.integer(file.size)
+            writer.name("startTimeOffset")
+            writer.integer(file.start.wholeMilliseconds)
+            writer.name("stopTimeOffset")
+            writer.integer(file.stop.wholeMilliseconds)
+            member("connectionData", file.connectionData)
+            if let type = file.videoType { member("videoType", type.rawValue) }
+            writer.endObject()
+        }
+    }
+}
+
+extension ArchiveManifest {
+    /// Reads the manifest that the recorder writes when an archive is complete. Returns nil if it is damaged.
+    static func result(_ bytes: [UInt8]) -> RecordingResult? {
+        guard case .object(let manifest)? = try? JSONReader.parse(bytes),
+            case .integer(let began)? = manifest["createdAt"], case .integer(let duration)? = manifest["duration"],
+            case .array(let values)? = manifest["files"]
+        else { return nil }
+        let files = values.compactMap { if case .object(let object) = $0 { file(object) } else { nil } }
+        guard files.count == values.count else { return nil }
+        return RecordingResult(
+            began: files.isEmpty ? nil : Timestamp(milliseconds: began), duration: .seconds(duration), files: files)
+    }
+
+    private static func file(_ file: JSONObject) -> RecordedFile? {
+        guard case .string(let stream)? = file["streamId"], let id = StreamID(stream),
+            case .string(let name)? = file["filename"], case .integer(let size)? = file["size"],
+            case .integer(let start)? = file["startTimeOffset"], case .integer(let stop)? = file["stopTimeOffset"],
+            case .string(let data)? = file["connectionData"]
+        else { return nil }
+        var type: VideoType?
+        if case .string(let text)? = file["videoType"] { type = VideoType(rawValue: text) }
+        return RecordedFile(
+            stream: id, name: name, size: size, start: .milliseconds(start), stop: .milliseconds(stop),
+            connectionData: data, videoType: type)
+    }
+}
+
+extension Gateway {
+    /// Returns the URL at which an archive can be downloaded for a while; nil if it cannot. It is absolute only if `publicURL`
+    /// is set: otherwise the server does not know under which name clients reach it.
+    func downloadURL(of archive: ArchiveRecord, _ project: Project) -> String? {
+        guard archive.status == .available else { return nil }
+        let name = archive.downloadName
+        let expires = (runner.wallNow + configuration.archives.downloadLifetime).milliseconds / 1000
+        let signature = project.signature(of: archive.id, file: name, expires: expires)
+        let node = archive.node.isEmpty ? "" : "&at=\(archive.node)"
+        let base = "\(configuration.publicURL ?? "")/archives/\(archive.id)"
+        return "\(base)/\(name)?expires=\(expires)&signature=\(signature)\(node)"
+    }
+}

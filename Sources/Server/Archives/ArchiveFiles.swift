@@ -1,0 +1,124 @@
+import Foundation
+import NIOCore
+import NIOPosix
+import Signaling
+import Synchronization
+import Wire
+
+/// The files of archives that have ended: one folder for each archive, which the recorder has written.
+///
+/// Reads them for downloads and deletes them. All calls of the file system run on a thread pool. Links are not followed, and a
+/// file is open only while a thread reads a part of it.
+final class ArchiveFiles: Sendable {
+    /// The number of bytes read at a time, which is also the memory used by a download.
+    static let chunkSize = 256 * 1024
+    /// Maximum number of archives whose checksums are remembered.
+    private static let maxRemembered = 200
+
+    private let folder: String
+    /// The checksums of the files of recently downloaded archives, in the order of the files.
+    private let checksums = Mutex<[ArchiveID: [UInt32]]>([:])
+
+    init(folder: String) { self.folder = folder }
+
+    private func path(_ archive: ArchiveID) -> String { "\(folder)/\(archive)" }
+
+    /// Whether the recorder has made a folder for this archive.
+    func hasFolder(of archive: ArchiveID) -> Bool {
+        var status = stat()
+        return lstat(path(archive), &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
+    }
+
+    /// Returns what the recorder has recorded, if it has completed the archive; nil if it has not, or the manifest is damaged.
+    func completed(_ archive: ArchiveID) async throws -> RecordingResult? {
+        guard hasFolder(of: archive) else { return nil }
+        // A manifest of 50 streams has about 20 KB.
+        let bytes = try await read(RecordingManifest.name, of: archive, at: 0, UInt64(Self.chunkSize))
+        return ArchiveManifest.result(Array(bytes.readableBytesView))
+    }
+
+    /// Deletes the folder of an archive with all its files. Does nothing if it does not exist.
+    ///
+    /// - Throws: the file system's error if something could not be deleted.
+    func delete(_ archive: ArchiveID) async throws {
+        let path = path(archive)
+        checksums.withLock { $0[archive] = nil }
+        try await NIOThreadPool.singleton.runIfActive {
+            var status = stat()
+            guard lstat(path, &status) == 0 else {
+                guard errno == ENOENT else { throw CocoaError(.fileWriteNoPermission) }
+                return
+            }
+            try FileManager.default.removeItem(atPath: path)
+        }
+    }
+
+    /// Reads a part of a file.
+    ///
+    /// - Returns: at least one byte, and at most ``chunkSize``.
+    /// - Throws: an error if the file does not exist, is not a regular file, or has ended.
+    func read(_ name: String, of archive: ArchiveID, at offset: UInt64, _ count: UInt64) async throws -> ByteBuffer {
+        let path = path(archive)
+        let count = Int(min(count, UInt64(Self.chunkSize)))
+        return try await NIOThreadPool.singleton.runIfActive {
+            ByteBuffer(bytes: try Self.read(name, in: path, at: offset, count))
+        }
+    }
+
+    private static func read(_ name: String, in path: String, at offset: UInt64, _ count: Int) throws -> [UInt8] {
+        guard isFileName(name) else { throw WireError.noArchiveFile }
+        let directory = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+        guard directory >= 0 else { throw WireError.noArchiveFile }
+        defer { close(directory) }
+        let file = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+        guard file >= 0 else { throw WireError.noArchiveFile }
+        defer { close(file) }
+        var status = stat()
+        guard fstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { throw WireError.noArchiveFile }
+        let part = [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
+            initialized = max(0, pread(file, buffer.baseAddress, count, off_t(offset)))
+        }
+        guard !part.isEmpty else { throw WireError.noArchiveFile }
+        return part
+    }
+
+    /// Names are those that the recorder gives: letters, digits, `-` and single dots.
+    static func isFileName(_ name: String) -> Bool {
+        (1...80).contains(name.utf8.count) && !name.hasPrefix(".") && !name.contains("..")
+            && name.utf8.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+                    UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "-"), UInt8(ascii: "."):
+                    true
+                default: false
+                }
+            }
+    }
+
+    /// Returns the checksums of an archive's files, in the order of the files. Reads all files, unless they were read recently.
+    func checksums(of archive: ArchiveRecord) async throws -> [UInt32] {
+        if let known = checksums.withLock({ $0[archive.id] }) { return known }
+        var found: [UInt32] = []
+        for file in archive.files {
+            var (crc, offset) = (CRC32(), UInt64(0))
+            let size = UInt64(clamping: file.size)
+            while offset < size {
+                let part = try await read(file.name, of: archive.id, at: offset, size - offset)
+                part.withUnsafeReadableBytes { crc.add($0) }
+                offset += UInt64(part.readableBytes)
+            }
+            found.append(crc.value)
+        }
+        checksums.withLock { known in
+            // Forget all, because it is not known which was used last, and computing them again only takes time.
+            if known.count >= Self.maxRemembered { known = [:] }
+            known[archive.id] = found
+        }
+        return found
+    }
+}
+
+extension WireError {
+    static let noArchiveFile = WireError(
+        .notFound, "There is no such file, or its URL has expired. Get a new URL from the application.")
+}

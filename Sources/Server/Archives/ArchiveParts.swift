@@ -1,0 +1,154 @@
+import Foundation
+import Logging
+import NIOCore
+import ServiceLifecycle
+import Signaling
+import Wire
+
+/// Makes the recorder, which reports its events with the function that it gets. Returns nil if the server does not record.
+typealias RecorderFactory = @Sendable (_ report: @escaping @Sendable (RecordingEvent) -> Void) -> (any SessionRecorder)?
+
+/// What a server needs for archives, besides its rules: the recorder, the files, and what is left of an earlier run.
+struct ArchiveParts: Sendable {
+    let storage: any Storage
+    let files: ArchiveFiles
+    /// The name of this node of a cluster; empty without a cluster.
+    let node: String
+    let logger: Logger
+
+    init(storage: any Storage, folder: String, node: String, logger: Logger) {
+        (self.storage, files) = (storage, ArchiveFiles(folder: folder))
+        (self.node, self.logger) = (node, logger)
+    }
+
+    /// Restores the archives that were not finished when the server stopped, then starts the recorder, which reports the files
+    /// that it has recovered. Without a recorder, downloads of earlier archives still work.
+    ///
+    /// - Returns: the recorder; nil if this server does not record.
+    func start(
+        on gateway: NIOLoopBound<Gateway>, _ makeRecorder: RecorderFactory
+    ) async throws -> (any SessionRecorder)? {
+        let files = files
+        let unfinished = try await storage.unfinishedArchives(of: node)
+        let restored = unfinished.map { Input.restoredArchive($0, hasFiles: files.hasFolder(of: $0.id)) }
+        try await gateway.eventLoop.submit {
+            gateway.value.archiveFiles = files
+            for input in restored { gateway.value.runner.submit(input) }
+        }.get()
+        if !restored.isEmpty { logger.info("Archives restored", metadata: ["count": "\(restored.count)"]) }
+        let made = makeRecorder { [logger] event in
+            if case .streamFailed(let archive, let stream, let failure) = event {
+                logger.warning(
+                    "A stream is not recorded any longer",
+                    metadata: ["archive": "\(archive)", "stream": "\(stream)", "reason": "\(failure)"])
+            }
+            gateway.eventLoop.execute { gateway.value.runner.submit(.recording(event)) }
+        }
+        guard let recorder = made else {
+            try await report(unfinished, to: gateway)
+            return nil
+        }
+        try await gateway.eventLoop.submit { gateway.value.record(with: recorder) }.get()
+        recorder.recover(unfinished.map(\.id).filter(files.hasFolder))
+        return recorder
+    }
+
+    /// Without a recorder, reports the archives that the recorder of an earlier run has completed.
+    private func report(_ archives: [ArchiveRecord], to gateway: NIOLoopBound<Gateway>) async throws {
+        for archive in archives {
+            guard let result = try? await files.completed(archive.id) else { continue }
+            try await gateway.eventLoop.submit {
+                gateway.value.runner.submit(.recording(.recovered(archive.id, result)))
+            }.get()
+        }
+    }
+}
+
+extension Gateway {
+    /// Makes sessions recordable from now on.
+    fileprivate func record(with recorder: any SessionRecorder) {
+        runner.recorder = recorder
+        var settings = runner.hubSettings
+        settings.rules.recordsSessions = true
+        runner.submit(.settingsChanged(settings))
+    }
+}
+
+/// Ends all recordings when the server stops, and waits until their ends are stored.
+struct RecorderStop: Service {
+    let recorder: any SessionRecorder
+    let gateway: NIOLoopBound<Gateway>
+
+    func run() async throws {
+        try await gracefulShutdown()
+        let recorder = recorder
+        await withCheckedContinuation { done in
+            let thread = Thread {
+                recorder.stop()
+                done.resume()
+            }
+            thread.start()
+        }
+        // What the recorder reported is handled before this.
+        await withCheckedContinuation { done in
+            gateway.eventLoop.execute {
+                // The recorder keeps the gateway, because it reports to it.
+                gateway.value.runner.recorder = nil
+                gateway.value.runner.afterCommit { done.resume() }
+            }
+        }
+    }
+}
+
+/// Deletes archives after `recording.retention`, and those of deleted projects, once per hour, while the clock is confirmed
+/// (``WallClockJudge``).
+struct ArchiveExpiry: Service {
+    let gateway: NIOLoopBound<Gateway>
+    let parts: ArchiveParts
+    let clock: ServerClock
+    let live: LiveConfiguration
+
+    /// How often to check whether the clock is confirmed, while it is not.
+    private static let pause: Duration = .seconds(60)
+    /// Archives that are read at a time.
+    private static let page = 100
+
+    func run() async throws {
+        await cancelWhenGracefulShutdown {
+            while !Task.isCancelled {
+                let pause = await expire() ? .seconds(3600) : Self.pause
+                try? await Task.sleep(for: pause)
+            }
+        }
+    }
+
+    /// Deletes the files of archives that are too old, and stores and reports that they have expired.
+    ///
+    /// - Returns: false if the clock is not confirmed, so that nothing was deleted.
+    func expire() async -> Bool {
+        guard let now = clock.moment.confirmedWall else { return false }
+        let retention = live.current.archives.retention
+        let limit = retention > .zero ? now - retention : nil
+        do {
+            while !Task.isCancelled {
+                let old = try await parts.storage.archivesToExpire(
+                    availableBefore: limit, node: parts.node, limit: Self.page)
+                for archive in old { try await expire(archive, at: now) }
+                if !old.isEmpty { parts.logger.info("Old archives deleted", metadata: ["count": "\(old.count)"]) }
+                if old.count < Self.page { break }
+            }
+        } catch {
+            parts.logger.error("Could not delete old archives", metadata: ["error": "\(error)"])
+        }
+        return true
+    }
+
+    private func expire(_ archive: ArchiveRecord, at now: Timestamp) async throws {
+        try await parts.files.delete(archive.id)
+        var expired = archive
+        (expired.status, expired.updatedAt) = (.expired, now)
+        let record = expired
+        let reports = try await gateway.eventLoop.submit { gateway.value.report(record) }.get()
+        try await parts.storage.commit([.archiveStored(record)] + reports)
+    }
+}

@@ -1,0 +1,179 @@
+import Hummingbird
+import Signaling
+import Wire
+
+/// Reads the bodies of requests for archives.
+extension OpenTokRequest {
+    private static let maxStylesheet = 20 * 1024
+    private static let layoutTypes: Set<String> = [
+        "bestFit", "custom", "horizontalPresentation", "pip", "verticalPresentation",
+    ]
+    private static let bitrates = 100_000...6_000_000
+    private static let quantizations = 15...40
+    private static let maxTag = 256
+    private static let maxName = 80
+
+    /// Reads the request to start an archive.
+    func archive() throws(WireError) -> (SessionID, ArchiveRequest) {
+        let members = try members()
+        guard let session = try text("sessionId", members).flatMap({ SessionID($0) }) else {
+            throw WireError(.malformed, "Send the \"sessionId\" of the session to record.")
+        }
+        var archive = ArchiveRequest()
+        archive.output = try choice("outputMode", members) ?? .composed
+        archive.streamMode = try choice("streamMode", members) ?? .auto
+        archive.hasAudio = try flag("hasAudio", members) ?? true
+        archive.hasVideo = try flag("hasVideo", members) ?? true
+        guard archive.hasAudio || archive.hasVideo else {
+            throw WireError(.malformed, "Record audio, video, or both. \"hasAudio\" and \"hasVideo\" are both false.")
+        }
+        archive.name = try short("name", members, max: Self.maxName)
+        archive.tag = try short("multiArchiveTag", members, max: Self.maxTag) ?? ""
+        guard try flag("hasTranscription", members) != true else {
+            throw WireError(.unsupported, "Transcription is not available on this server.")
+        }
+        try readPicture(members, &archive)
+        return (session, archive)
+    }
+
+    /// Reads what applies only to composed archives.
+    private func readPicture(_ members: JSONObject, _ archive: inout ArchiveRequest) throws(WireError) {
+        archive.resolution = try text("resolution", members)
+        archive.maxBitrate = try number("maxBitrate", members, in: Self.bitrates)
+        archive.quantization = try number("quantizationParameter", members, in: Self.quantizations)
+        if case .object(let layout)? = members["layout"] { archive.layout = try Self.layout(layout) }
+        if let resolution = archive.resolution, !Self.resolutions.contains(resolution) {
+            throw WireError(
+                .malformed, "\"resolution\" must be one of \(Self.resolutions.sorted().joined(separator: ", ")).")
+        }
+        guard archive.maxBitrate == nil || archive.quantization == nil else {
+            throw WireError(.malformed, "Send \"maxBitrate\" or \"quantizationParameter\", not both.")
+        }
+        let isPlain =
+            archive.resolution == nil && archive.layout == nil && archive.maxBitrate == nil
+            && archive.quantization == nil
+        guard archive.output == .composed || isPlain else {
+            throw WireError(
+                .malformed,
+                "An individual archive has no \"resolution\", \"layout\", \"maxBitrate\" or \"quantizationParameter\".")
+        }
+    }
+
+    /// Reads the body of a request that sets the layout of an archive.
+    func archiveLayout() throws(WireError) -> ArchiveLayout { try Self.layout(try members()) }
+
+    private static func layout(_ members: JSONObject) throws(WireError) -> ArchiveLayout {
+        func text(_ name: String) throws(WireError) -> String? {
+            switch members[name] {
+            case .string(let text)?: return text
+            case nil: return nil
+            default: throw WireError(.malformed, "\"\(name)\" of a layout must be a string.")
+            }
+        }
+        guard let type = try text("type"), layoutTypes.contains(type) else {
+            throw WireError(
+                .malformed, "The \"type\" of a layout must be one of \(layoutTypes.sorted().joined(separator: ", ")).")
+        }
+        let layout = ArchiveLayout(
+            type, stylesheet: try text("stylesheet"), screenshareType: try text("screenshareType"))
+        guard (layout.stylesheet != nil) == (type == "custom") else {
+            throw WireError(.malformed, "A layout of the type \"custom\" needs a \"stylesheet\", and others have none.")
+        }
+        guard layout.stylesheet?.utf8.count ?? 0 <= maxStylesheet else {
+            throw WireError(.malformed, "The \"stylesheet\" of a layout must not exceed \(maxStylesheet) bytes.")
+        }
+        guard let screen = layout.screenshareType else { return layout }
+        guard type == "bestFit", layoutTypes.subtracting(["custom"]).contains(screen) else {
+            throw WireError(
+                .malformed, "\"screenshareType\" must be a type other than custom, and needs the \"type\" bestFit.")
+        }
+        return layout
+    }
+
+    /// Reads the body of a request that adds a stream to an archive or removes one.
+    func streamChange() throws(WireError) -> ArchiveOperation {
+        let members = try members()
+        switch (try text("addStream", members), try text("removeStream", members)) {
+        case (let added?, nil):
+            let (audio, video) = (try flag("hasAudio", members) ?? true, try flag("hasVideo", members) ?? true)
+            return .addStream(ArchiveSelection(try Self.stream(added), hasAudio: audio, hasVideo: video))
+        case (nil, let removed?): return .removeStream(try Self.stream(removed))
+        default: throw WireError(.malformed, "Send either \"addStream\" or \"removeStream\", the ID of a stream.")
+        }
+    }
+
+    private static func stream(_ text: String) throws(WireError) -> StreamID {
+        guard let stream = StreamID(text) else {
+            throw WireError(.notFound, "This is not the ID of a stream. Use one from this server.")
+        }
+        return stream
+    }
+
+    /// What a request for a list of archives asks for.
+    struct ArchiveQuery: Equatable {
+        var session: SessionID?
+        var offset: Int
+        var count: Int
+    }
+
+    /// Reads the query of a request for a list of archives.
+    func archiveQuery(usual: Int, maximum: Int) throws(WireError) -> ArchiveQuery {
+        func number(_ name: String, _ usual: Int, atMost limit: Int) throws(WireError) -> Int {
+            guard let text = http.query.get(name), !text.isEmpty else { return usual }
+            guard let number = Int(text), (0...limit).contains(number) else {
+                throw WireError(.malformed, "\"\(name)\" must be a number from 0 to \(limit).")
+            }
+            return number
+        }
+        var session: SessionID?
+        if let text = http.query.get("sessionId"), !text.isEmpty {
+            session = SessionID(text)
+            if session == nil { throw WireError(.malformed, "\"sessionId\" is not a session ID.") }
+        }
+        return ArchiveQuery(
+            session: session, offset: try number("offset", 0, atMost: Int(Int32.max)),
+            count: try number("count", usual, atMost: maximum))
+    }
+
+    // MARK: Members
+
+    private func flag(_ name: String, _ members: JSONObject) throws(WireError) -> Bool? {
+        switch members[name] {
+        case .bool(let value)?: return value
+        case nil: return nil
+        default: throw WireError(.malformed, "\"\(name)\" must be true or false.")
+        }
+    }
+
+    private func number(
+        _ name: String, _ members: JSONObject, in range: ClosedRange<Int>
+    ) throws(WireError) -> Int? {
+        switch members[name] {
+        case .integer(let number)? where range.contains(Int(clamping: number)): return Int(clamping: number)
+        case nil: return nil
+        default:
+            throw WireError(
+                .malformed, "\"\(name)\" must be a number from \(range.lowerBound) to \(range.upperBound).")
+        }
+    }
+
+    private func choice<Choice: RawRepresentable<String>>(
+        _ name: String, _ members: JSONObject
+    ) throws(WireError) -> Choice? {
+        guard let text = try text(name, members) else { return nil }
+        guard let choice = Choice(rawValue: text) else {
+            throw WireError(.malformed, "\"\(name)\" has an unknown value. See docs/opentok.md.")
+        }
+        return choice
+    }
+
+    /// Returns a text without control characters. An empty one counts as missing.
+    private func short(_ name: String, _ members: JSONObject, max: Int) throws(WireError) -> String? {
+        guard let value = try text(name, members), !value.isEmpty else { return nil }
+        guard value.unicodeScalars.count <= max, !value.unicodeScalars.contains(where: { $0.value < 0x20 }) else {
+            throw WireError(
+                .malformed, "\"\(name)\" must not exceed \(max) characters or contain control characters.")
+        }
+        return value
+    }
+}

@@ -1,0 +1,334 @@
+import Foundation
+import NIOHTTP1
+import Signaling
+import Testing
+import Wire
+
+@testable import Server
+
+@Suite("Requests for archives", .ownThreads, .timeLimit(.minutes(2)))
+struct ArchiveRequestTests {
+    /// A server that records, and a routed session in it.
+    private struct Place: Sendable {
+        let server: TestServer
+        let rooms: RoomsPlace
+        var session: SessionID { rooms.place.session }
+        var path: String { "/v2/project/\(server.project.apiKey)/archive" }
+
+        init(_ server: TestServer) throws { (self.server, rooms) = (server, try RoomsPlace(server)) }
+
+        func ask(_ method: String, _ path: String = "", _ body: String = "") async throws -> WHIPPlace.Answer {
+            let headers = body.isEmpty ? [:] : ["Content-Type": "application/json"]
+            return try await rooms.ask(method, self.path + path, headers, body)
+        }
+
+        func start(_ members: String = "") async throws -> WHIPPlace.Answer {
+            try await ask(
+                "POST", "",
+                #"{"sessionId":"\#(session.text)","outputMode":"individual","hasAudio":true,"hasVideo":true,"#
+                    + #""resolution":null,"streamMode":null,"multiArchiveTag":null,"maxBitrate":null,"name":null\#(members)}"#
+            )
+        }
+
+        /// A client in the session that publishes a stream.
+        func publisher() async throws -> (SocketClient, StreamID) {
+            let client = try await server.client()
+            try await client.say(.session(.join(.init(session: session, token: rooms.place.token()))))
+            _ = try await client.hear("session.joined") {
+                if case .session(.joined(let joined)) = $0 { joined } else { nil }
+            }
+            var publish = SessionVerb.Publish()
+            (publish.session, publish.mids) = (session, MediaMids(audio: "0", video: "1"))
+            try await client.say(.session(.publish(publish)))
+            let stream = try await client.hear("session.published") {
+                if case .session(.published(let published)) = $0 { published.stream.id } else { nil }
+            }
+            return (client, stream)
+        }
+
+        func archive(_ id: String) async throws -> JSONObject { try await ask("GET", "/\(id)").object() }
+
+        /// Waits until an archive has this status, and returns it.
+        func archive(_ id: String, is status: String) async throws -> JSONObject {
+            try await eventually {
+                let archive = try await archive(id)
+                return archive["status"] == .string(status) ? nil : "the status is \(archive["status"] ?? .null)"
+            }
+            return try await archive(id)
+        }
+    }
+
+    /// Runs `body` with a server that records.
+    private func withServer(
+        records: Bool = true,
+        _ body: @escaping @Sendable (Place, TestRecorder?) async throws -> Void
+    ) async throws {
+        let directory = NSTemporaryDirectory() + "confab-archives-\(UUID().uuidString)"
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        let (made, make) = AsyncStream<TestRecorder>.makeStream()
+        try await TestServer.run(
+            dataDirectory: directory, recorder: records ? TestRecorder.maker(directory) { make.yield($0) } : nil
+        ) { configuration in
+            configuration.rules.recordingNotice = .zero
+            configuration.recording.enabled = records
+        } _: { server in
+            var recorders = made.makeAsyncIterator()
+            try await body(try Place(server), records ? await recorders.next() : nil)
+        }
+    }
+
+    private func text(_ object: JSONObject, _ name: String) -> String? {
+        if case .string(let text)? = object[name] { text } else { nil }
+    }
+
+    @Test func `an archive is started, stopped, listed, downloaded and deleted`() async throws {
+        try await withServer { place, _ in
+            #expect(try await place.start().status == 404, "nobody is connected")
+            let (client, stream) = try await place.publisher()
+            let started = try await place.start(#","name":"x""#)
+            #expect(started.status == 400, "a member occurs twice")
+            let answer = try await place.ask(
+                "POST", "", #"{"sessionId":"\#(place.session.text)","outputMode":"individual","name":"Meeting"}"#)
+            try #require(answer.status == 200, "\(answer.text)")
+            let archive = try answer.object()
+            let id = try #require(text(archive, "id"))
+            #expect(archive["status"] == .string("started") && archive["name"] == .string("Meeting"))
+            #expect(archive["partnerId"] == Int64(place.server.project.apiKey).map { .integer($0) })
+            #expect(archive["sessionId"] == .string(place.session.text) && archive["url"] == nil)
+            let told = try await client.hear("session.archiveStarted") {
+                if case .session(.archiveStarted(let notice)) = $0 { notice.archive } else { nil }
+            }
+            #expect("\(told.archive)" == id && told.name == "Meeting" && told.asks == nil)
+            let second = try await place.start()
+            #expect(second.status == 409 && second.code == "archive_conflict")
+            try await eventually {
+                try await place.archive(id)["createdAt"] == .integer(1_790_000_000_123) ? nil : "it has not begun"
+            }
+            #expect(try await place.ask("PUT", "/\(id)/layout", #"{"type":"bestFit"}"#).status == 400)
+            #expect(try await place.ask("PATCH", "/\(id)/streams", #"{"addStream":"\#(stream)"}"#).status == 409)
+            #expect(try await place.ask("DELETE", "/\(id)").status == 409)
+            let stopped = try await place.ask("POST", "/\(id)/stop")
+            #expect(try stopped.status == 200 && stopped.object()["status"] == .string("stopped"))
+            #expect(try stopped.object()["reason"] == .string("user initiated"))
+            let available = try await place.archive(id, is: "available")
+            #expect(available["duration"] == .integer(3) && available["size"] == .integer(18))
+            #expect(try await place.ask("POST", "/\(id)/stop").status == 409)
+            let list = try await place.ask("GET", "?sessionId=\(place.session.text)&count=1").object()
+            #expect(list["count"] == .integer(1))
+            if case .array(let items)? = list["items"] { #expect(items.count == 1) } else { Issue.record("\(list)") }
+            #expect(try await place.ask("GET", "?count=0").object()["items"] == .array([]))
+            try await download(try #require(text(available, "url")), id, stream, place)
+            #expect(try await place.ask("DELETE", "/\(id)").status == 204)
+            #expect(try await place.ask("GET", "/\(id)").status == 404)
+            let folder = "\(place.server.dataDirectory)/recordings/\(id)"
+            #expect(!FileManager.default.fileExists(atPath: folder))
+        }
+    }
+
+    /// Downloads the ZIP file in several ways.
+    private func download(_ url: String, _ id: String, _ stream: StreamID, _ place: Place) async throws {
+        let base = place.rooms.place.base
+        let whole = try await place.rooms.place.ask("GET", base + url)
+        #expect(whole.status == 200 && whole["Content-Type"] == "application/zip")
+        #expect(whole["Content-Disposition"] == "attachment; filename=\"\(id).zip\"")
+        #expect(whole["X-Content-Type-Options"] == "nosniff" && whole["Accept-Ranges"] == "bytes")
+        #expect(whole.text.contains("\(stream).webm") && whole.text.contains("not really a video"))
+        #expect(whole.text.contains(#""filename":"\#(stream).webm""#) && whole.text.contains("\(id).json"))
+        let head = try await place.rooms.place.ask("HEAD", base + url)
+        #expect(head.status == 200 && head["Content-Length"] == whole["Content-Length"])
+        let part = try await place.rooms.place.ask("GET", base + url, ["Range": "bytes=0-3"])
+        #expect(part.status == 206 && part.text == "PK\u{3}\u{4}")
+        #expect(part["Content-Range"] == "bytes 0-3/\(whole["Content-Length"] ?? "")")
+        let beyond = try await place.rooms.place.ask("GET", base + url, ["Range": "bytes=99999999-"])
+        #expect(beyond.status == 416)
+        for wrong in [
+            url.replacing("signature=", with: "signature=0"), url.replacing("archive.zip", with: "archive.mp4"),
+            url.replacing("archive.zip", with: "%2e%2e%2f\(id).json"), url.replacing("expires=", with: "expires=9"),
+            String(url.prefix { $0 != "?" }), url.replacing(id, with: "00000000000000000000000000000001"),
+        ] {
+            #expect(try await place.rooms.place.ask("GET", base + wrong).status == 404, "\(wrong)")
+        }
+    }
+
+    @Test func `a server that does not record says so`() async throws {
+        try await withServer(records: false) { place, _ in
+            _ = try await place.publisher()
+            let answer = try await place.start()
+            #expect(answer.status == 501 && answer.code == "recording_unavailable")
+            #expect(try await place.ask("GET").object()["items"] == .array([]))
+            #expect(try await place.ask("GET", "/00000000000000000000000000000001").status == 404)
+        }
+    }
+
+    @Test func `a start is refused while the recorder refuses it, and when nothing can compose`() async throws {
+        try await withServer { place, recorder in
+            _ = try await place.publisher()
+            recorder?.refuse(WireError(.storageFull, "The disk is nearly full.", retryable: true))
+            let full = try await place.start()
+            #expect(full.status == 503 && full.code == "storage_full" && full["Retry-After"] != nil)
+            recorder?.refuse(nil)
+            let composed = try await place.ask("POST", "", #"{"sessionId":"\#(place.session.text)"}"#)
+            #expect(composed.status == 501 && composed.code == "recording_unavailable")
+            #expect(recorder?.commands.isEmpty == true)
+        }
+    }
+
+    @Test(arguments: [
+        "", "[]", #"{"sessionId":7}"#, #"{"hasAudio":false,"hasVideo":false}"#, #"{"outputMode":"film"}"#,
+        #"{"streamMode":"some"}"#, #"{"outputMode":"composed","resolution":"1x1"}"#, #"{"maxBitrate":1}"#,
+        #"{"quantizationParameter":99}"#, #"{"hasTranscription":true}"#, #"{"name":7}"#, #"{"hasAudio":"yes"}"#,
+        #"{"outputMode":"composed","maxBitrate":200000,"quantizationParameter":20}"#,
+        #"{"outputMode":"individual","resolution":"640x480"}"#, #"{"layout":{"type":"circle"}}"#,
+        #"{"layout":{"type":"custom"}}"#, #"{"layout":{"type":"pip","stylesheet":"stream {}"}}"#,
+        #"{"layout":{"type":"pip","screenshareType":"pip"}}"#,
+        #"{"layout":{"type":"bestFit","screenshareType":"custom"}}"#,
+    ])
+    func `a malformed request to start is refused with a sentence`(_ body: String) throws {
+        let session = #"{"sessionId":"2_abc","#
+        let text = body.hasPrefix("{") && !body.contains("sessionId") ? session + body.dropFirst() : body
+        let request = OpenTokRequest(
+            GateRequest(
+                method: .POST, headers: [:], address: try #require(IPAddress("192.0.2.1")), body: Array(text.utf8)))
+        let error = #expect(throws: WireError.self) { try request.archive() }
+        #expect(error?.message.hasSuffix(".") == true)
+    }
+
+    @Test func `a project sees neither the archives nor the sessions of another`() async throws {
+        try await withServer { place, _ in
+            _ = try await place.publisher()
+            let id = try #require(text(try await place.start().object(), "id"))
+            let created = try await place.rooms.ask("POST", "/v1/projects", #"{"name":"other"}"#).object()
+            let (key, secret) = (try #require(text(created, "apiKey")), try #require(text(created, "apiSecret")))
+            let other = try #require(Project(apiKey: key, secret: secret))
+            func ask(_ method: String, _ path: String, _ body: String = "") async throws -> Int {
+                let headers = ["X-OPENTOK-AUTH": other.makeRequestToken(now: RoomsPlace.now)]
+                return try await place.rooms.place.ask(method, "/v2/project/\(key)/archive\(path)", headers, body)
+                    .status
+            }
+            for (method, path) in [("GET", "/\(id)"), ("POST", "/\(id)/stop"), ("DELETE", "/\(id)")] {
+                #expect(try await ask(method, path) == 404)
+            }
+            #expect(try await ask("POST", "", #"{"sessionId":"\#(place.session.text)"}"#) == 404)
+            #expect(try await place.archive(id)["status"] == .string("started"))
+        }
+    }
+
+    @Test func `an archive that was recorded when the server ended has stopped`() async throws {
+        let directory = NSTemporaryDirectory() + "confab-archives-\(UUID().uuidString)"
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        let ids = AsyncStream<String>.makeStream()
+        try await TestServer.run(dataDirectory: directory, recorder: TestRecorder.maker(directory)) {
+            $0.rules.recordingNotice = .zero
+        } _: { server in
+            let place = try Place(server)
+            _ = try await place.publisher()
+            ids.continuation.yield(try #require(text(try await place.start().object(), "id")))
+        }
+        var iterator = ids.stream.makeAsyncIterator()
+        let id = try #require(await iterator.next())
+        // The recorder had completed the archive, but nobody heard of it.
+        let stream = "0000000000000001000000000000000f"
+        let manifest =
+            #"{"createdAt":1790000000000,"duration":7,"files":[{"streamId":"\#(stream)","filename":"\#(stream).webm","size":9,"#
+            + #""startTimeOffset":0,"stopTimeOffset":7000,"connectionData":"","videoType":null}]}"#
+        let folder = directory + "/recordings/" + id
+        try Data(manifest.utf8).write(to: URL(filePath: folder + "/archive.json"))
+        try await TestServer.run(dataDirectory: directory) {
+            $0.recording.enabled = false
+        } _: { server in
+            let archive = try await Place(server).archive(id, is: "available")
+            #expect(archive["reason"] == .string("server restarted") && archive["duration"] == .integer(7))
+        }
+    }
+
+    // MARK: OpenTok's SDK
+
+    /// Where `scripts/browser-setup --opentok` installs the SDK.
+    private static var python: String? {
+        let caches = NSHomeDirectory() + "/.cache/confab"
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: caches)) ?? []
+        return names.filter { $0.hasPrefix("opentok-") }.sorted().last.map { "\(caches)/\($0)/bin/python" }
+    }
+
+    @Test(.enabled(if: python != nil, "scripts/browser-setup --opentok installs the SDK"))
+    func `OpenTok's SDK for Python starts, changes, stops, lists and deletes archives`() async throws {
+        try await withServer { place, _ in
+            let (_, stream) = try await place.publisher()
+            let project = place.server.project
+            let script = """
+                import sys, time
+                from opentok import Client, ArchiveModes, OutputModes, StreamModes
+                from opentok.exceptions import ArchiveError, NotFoundError, RequestError
+                url, key, secret, session, stream = sys.argv[1:6]
+                client = Client(key, secret, api_url=url)
+                def raised(kind, call, *args, **more):
+                    try: call(*args, **more)
+                    except kind as error: return True
+                    return False
+                archive = client.start_archive(session, name='Meeting', output_mode=OutputModes.individual,
+                    stream_mode=StreamModes.manual)
+                assert archive.status == 'started' and archive.name == 'Meeting', archive.json()
+                assert archive.output_mode == OutputModes.individual and archive.partner_id == int(key)
+                assert raised(ArchiveError, client.start_archive, session, output_mode=OutputModes.individual)
+                assert raised(RequestError, client.start_archive, session, output_mode=OutputModes.individual,
+                    has_audio=False, has_video=False)
+                assert raised(NotFoundError, client.get_archive, '00000000000000000000000000000001')
+                client.add_archive_stream(archive.id, stream, True, False)
+                assert client.get_archive(archive.id).status == 'started'
+                client.remove_archive_stream(archive.id, stream)
+                client.add_archive_stream(archive.id, stream, True, True)
+                assert raised(RequestError, client.delete_archive, archive.id)
+                time.sleep(0.3)
+                stopped = client.stop_archive(archive.id)
+                assert stopped.status == 'stopped' and stopped.reason == 'user initiated', stopped.json()
+                assert raised(ArchiveError, client.stop_archive, archive.id)
+                for _ in range(200):
+                    done = client.get_archive(archive.id)
+                    if done.status == 'available': break
+                    time.sleep(0.05)
+                assert done.status == 'available' and done.url and done.duration == 3, done.json()
+                listed = client.list_archives(session_id=session)
+                assert listed.count == 1 and list(listed)[0].id == archive.id
+                client.delete_archive(archive.id)
+                assert client.list_archives().count == 0
+                print('done')
+                """
+            let arguments = [
+                "-B", "-c", script, place.rooms.place.base, project.apiKey, project.apiSecret.revealed,
+                place.session.text, "\(stream)",
+            ]
+            let (status, output) = try await blocking {
+                let process = Process()
+                let pipe = Pipe()
+                process.executableURL = URL(filePath: try #require(Self.python))
+                process.arguments = arguments
+                (process.standardOutput, process.standardError) = (pipe, pipe)
+                try process.run()
+                let data = try pipe.fileHandleForReading.readToEnd() ?? Data()
+                process.waitUntilExit()
+                return (process.terminationStatus, String(decoding: data, as: UTF8.self))
+            }
+            #expect(status == 0 && output.hasSuffix("done\n"), "\(output)")
+        }
+    }
+}
+
+@Suite("Ranges of downloads") struct ByteRangeTests {
+    @Test(arguments: [
+        ("bytes=0-0", ByteRange.part(0..<1)), ("bytes=2-", .part(2..<10)), ("bytes=-3", .part(7..<10)),
+        ("bytes=5-99", .part(5..<10)), ("bytes=0-18446744073709551615", .part(0..<10)), ("bytes=-99", .part(0..<10)),
+        ("bytes=10-", .unsatisfiable), ("bytes=10-12", .unsatisfiable), ("bytes=-0", .unsatisfiable),
+        ("bytes=5-4", .whole), ("bytes=-", .whole), ("bytes=0-1,3-4", .whole), ("items=0-1", .whole),
+        ("bytes=a-b", .whole), ("", .whole), ("bytes=99999999999999999999-", .unsatisfiable),
+    ])
+    func `a range is read as RFC 9110 says`(text: String, range: ByteRange) {
+        #expect(ByteRange.requested(["Range": text], tag: "\"x\"", size: 10) == range)
+    }
+
+    @Test func `a range of another version is ignored`() {
+        #expect(ByteRange.requested(["Range": "bytes=1-2", "If-Range": "\"y\""], tag: "\"x\"", size: 10) == .whole)
+        #expect(
+            ByteRange.requested(["Range": "bytes=1-2", "If-Range": "\"x\""], tag: "\"x\"", size: 10) == .part(1..<3))
+        #expect(ByteRange.requested(["Range": "bytes=-1"], tag: "\"x\"", size: 0) == .unsatisfiable)
+    }
+}
