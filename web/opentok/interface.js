@@ -70,6 +70,7 @@ const icons = {
  * @property {number} [level] the audio level, 0 to 1
  * @property {boolean} [blocked] whether the browser requires a click before it plays sound
  * @property {string} [notice] a notice about the video; empty for none
+ * @property {boolean} [recorded] whether the session is being recorded
  */
 
 export class Interface {
@@ -119,8 +120,13 @@ export class Interface {
   }
 
   /** @param {Changes} changes */
-  show({ hasAudio, muted, level, blocked, notice }) {
-    const { mute, value, blocked: play, notice: text } = this.#parts;
+  show({ hasAudio, muted, level, blocked, notice, recorded }) {
+    const { mute, value, blocked: play, notice: text, archiving } = this.#parts;
+    if (recorded !== undefined) {
+      archiving.classList.toggle('OT_archiving-on', recorded);
+      archiving.classList.toggle('OT_archiving-off', !recorded);
+      archiving.textContent = recorded ? 'Recording' : '';
+    }
     if (hasAudio !== undefined) mute.hidden = !hasAudio;
     if (blocked !== undefined) play.hidden = !blocked;
     if (muted !== undefined) {

@@ -169,9 +169,15 @@ export class OpenTokPublisher extends Publisher {
 
   // ----
 
+  /** Shows whether the session is recorded, if the publisher is in one. */
+  _showRecording() {
+    this.#look.show({ recorded: this.session?.isRecorded ?? false });
+  }
+
   /** @param {any} event */
   #show({ type, audioLevel, reason }) {
     const look = this.#look;
+    if (type === 'streamCreated' || type === 'streamDestroyed') look.show({ recorded: type === 'streamCreated' && this.session?.isRecorded === true });
     if (type === 'audioLevelUpdated') look.show({ level: audioLevel });
     else if (type === 'videoDisableWarning') look.show({ notice: notices.warning });
     else if (type === 'videoDisabled' && reason === 'quality') look.show({ notice: notices.quality });

@@ -40,6 +40,20 @@ export class OpenTokSession extends Session {
     return /** @type {OpenTokPublisher} */ (super.publish(...given));
   }
 
+  /**
+   * @param {import('../lib/events.js').OTEvent} event
+   * @param {() => void} [defaultAction]
+   * @param {string} [as]
+   */
+  dispatch(event, defaultAction, as) {
+    super.dispatch(event, defaultAction, as);
+    // Not a handler, because programs can remove all handlers of an event.
+    if (event.type === 'archiveStarted' || event.type === 'archiveStopped') {
+      for (const publisher of this.#core.publications.all) /** @type {OpenTokPublisher} */ (publisher)._showRecording();
+    }
+    return this;
+  }
+
   // The next methods only narrow or widen types, so that the object fits the declarations in `web/v2/js`.
 
   /** @param {any} publisher @param {string} [reason] */

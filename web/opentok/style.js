@@ -35,6 +35,8 @@ const rules = `@layer opentok {
   .OT_audio-only > .OT_audio-level-meter.OT_mode-auto { display: block; }
   .OT_audio-level-meter__value { position: absolute; inset: 0; border-radius: 50%; background: #4ade80; transform: scale(0); }
   .OT_archiving-off { display: none; }
+  .OT_archiving-on { position: absolute; left: 6px; top: 6px; padding: 2px 8px 2px 22px; border-radius: 9px; background: #000a; }
+  .OT_archiving-on::before { content: ""; position: absolute; left: 7px; top: calc(50% - 5px); width: 10px; height: 10px; border-radius: 50%; background: #e5484d; }
   .OT_video-disabled-indicator { position: absolute; left: 6px; bottom: 6px; max-width: calc(100% - 60px); box-sizing: border-box;
     padding: 4px 10px; border-radius: 6px; background: #000c; line-height: 1.25; }
   .OT_video-disabled-indicator:empty { padding: 0; }

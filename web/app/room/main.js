@@ -90,6 +90,7 @@ const carryOut = {
 
   say: ({ text }) => server.request((room) => room.say(text), (error) => dispatch({ type: 'unsaid', text, ...error })),
   restoreDraft: ({ text }) => panel.chat.restore(text),
+  consent: ({ accept }) => server.request((room) => room.acceptRecording(accept)),
   raiseHand: ({ raised }) => server.request((room) => room.raiseHand(raised)),
   react: ({ reaction }) => server.request((room) => room.react(reaction)),
   admit: ({ connectionId }) => server.request((room) => room.admit(connectionId)),
@@ -220,6 +221,8 @@ onActions({
   turnOn: () => dispatch({ type: 'openMedia' }),
   devices: () => dispatch({ type: 'dialog', is: 'settings' }),
   unblock: () => server.unblockSound(),
+  beRecorded: () => dispatch({ type: 'consent', accept: true }),
+  notRecorded: () => dispatch({ type: 'consent', accept: false }),
 });
 
 if (guest) /** @type {HTMLAnchorElement} */ (box('to-rooms')).search = '?guest=1';

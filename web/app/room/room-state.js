@@ -45,11 +45,13 @@ export const handlers = {
   changed: inside((state, { options }) => changed(state, options)),
   person: inside((state, { person, me }) => personNews(state, person, me)),
   // After rejoining, all media is published and subscribed again, so clear the earlier faults.
-  roomAway: inside((state) => [{ ...state, room: { ...state.room, away: true }, faults: [], faultsRead: false }, []]),
+  roomAway: inside((state) => [{ ...state, room: { ...state.room, away: true }, faults: [], faultsRead: false, recording: null }, []]),
   role: inside((state, { role }) => roleChanged(state, role)),
   said: inside((state, { line }) => said(state, line)),
   fileRemoved: inside((state, { fileId }) => [{ ...state, lines: state.lines.filter(({ file }) => file?.fileId !== fileId) }, []]),
   reacted: inside(reacted),
+  recording: inside((state, { isRecorded, asks }) => [{ ...state, recording: isRecorded ? { asks } : null }, []]),
+  consent: inside((state, { accept }) => [{ ...state, recording: state.recording && { asks: false } }, [{ do: 'consent', accept }]]),
   stream: inside((state, { stream }) => [{ ...state, streams: upsert(state.streams, stream) }, []]),
   streamGone: inside((state, { streamId }) => streamGone(state, streamId)),
   fault: inside((state, { of, connectionId, isScreen, code, isFinal }) => (

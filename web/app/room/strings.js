@@ -49,6 +49,9 @@ const en = {
   },
 
   // In the room
+  askRecording: 'This room is being recorded. May your video and audio be part of the recording?',
+  beRecorded: 'Record me',
+  notRecorded: 'Leave me out',
   stage: 'People in this room',
   controls: 'Controls',
   shareScreen: 'Share screen',
@@ -193,6 +196,7 @@ const en = {
     over: 'You are not in the room.',
     alone: 'You are the only one here.',
     here: /** @param {number} others */ (others) => `You and ${counted(others, 'other person', 'other people')} are here.`,
+    recorded: 'This session is being recorded.',
     sharing: 'You are sharing your screen.',
     handUp: 'Your hand is raised.',
     came: /** @param {string} name */ (name) => `${isolated(name)} joined.`,

@@ -120,6 +120,7 @@
  * @property {Trouble | null} trouble
  * @property {Fault[]} faults
  * @property {boolean} faultsRead whether the user has dismissed the notice about the faults
+ * @property {{asks: boolean} | null} recording whether the room is being recorded, and whether the user must still accept or refuse
  * @property {Passing | null} passing a confirmation, shown for a few seconds
  */
 /** @typedef {{type: string, [member: string]: any}} Event */

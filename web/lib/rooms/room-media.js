@@ -23,6 +23,7 @@ import { SessionCore } from '../session/core.js';
  *   is retried unless `isFinal`
  * @property {(of: Failed) => void} recovered called when the failed stream or publisher works now, or is no longer
  *   wanted
+ * @property {() => void} recording called when a recording of the session has started or ended
  * @property {() => void} lost called when the session has ended without a local request
  */
 
@@ -78,6 +79,8 @@ export class RoomMedia {
     this.session.on({
       streamCreated: ({ stream }) => this.#see(stream),
       streamDestroyed: ({ stream }) => this.#settled(stream.streamId),
+      archiveStarted: () => this.#hooks.recording(),
+      archiveStopped: () => this.#hooks.recording(),
       sessionDisconnected: () => {
         if (this.#over) return;
         this.end(true);

@@ -54,7 +54,8 @@ export const controlOf = (room) => /** @type {RoomControl} */ (controls.get(room
  * {connectionId, reaction}`, `knock {connectionId, displayName, waiting}`, `role {role}` (this person's own), `subscriber
  * {subscriber}` (created, not playing yet), `subscriberGone {subscriber}`, `muted {publisher}` (by a host), `unpublished
  * {publisher, reason, error?}` (by a host, or because its media stopped or may not be published), `reconnecting {}`, `waiting {}`
- * (while rejoining: a host must let this person in), `reconnected {}`, `error {error, isFinal, stream?, publisher?}` (a stream cannot be
+ * (while rejoining: a host must let this person in), `recording {isRecorded, asks}` (a recording of the room has started or ended;
+ * with `asks`, this person is recorded only after `acceptRecording(true)`), `reconnected {}`, `error {error, isFinal, stream?, publisher?}` (a stream cannot be
  * received, or a publisher cannot be sent; retried unless `isFinal`), `recovered {stream?, publisher?}` (the stream or
  * publisher of an `error` works now, or has ended; after `reconnecting`, no `recovered` follows earlier errors, so
  * forget them), `ended {reason, error?}` (the reason is one of the server's, the code of the error that prevented
@@ -131,6 +132,19 @@ export class Room extends Emitter {
   /** The session that carries the media; null while the room is not joined. Rejoining creates a new one. */
   get session() {
     return this.#media?.session ?? null;
+  }
+
+  /** Whether the room is being recorded, and whether this person should accept or refuse that. */
+  get recording() {
+    return { isRecorded: this.session?.isRecorded ?? false, asks: this.session?.asksConsent ?? false };
+  }
+
+  /**
+   * Accepts or refuses to be recorded, until the room is no longer recorded.
+   * @param {boolean} accept
+   */
+  async acceptRecording(accept) {
+    await this.session?.acceptRecording(accept);
   }
 
   get isOver() {
@@ -281,6 +295,7 @@ export class Room extends Emitter {
       },
       trouble: (error, of, isFinal) => this.emit('error', { error, isFinal, ...of }),
       recovered: (of) => this.emit('recovered', { ...of }),
+      recording: () => { if (media === this.#media) this.emit('recording', this.recording); },
       lost: () => { if (media === this.#media) this.#sessionLost(); },
     });
     this.#media = media;

@@ -76,6 +76,9 @@ const handlers = {
     core.session.dispatch(new OTEvent('activeSpeakerChanged', { stream: core.roster.streams.get(streamId) ?? null }));
   },
 
+  'session.archiveStarted': (core, message) => core.archiveStarted(message),
+  'session.archiveStopped': (core, { archiveId }) => core.archiveStopped(archiveId),
+
   'session.subscribed': (core, message) => core.transport?.receive(message),
   'session.unsubscribed': (core, message) => core.transport?.receive(message),
   'session.negotiate': (core, message) => core.transport?.receive(message),

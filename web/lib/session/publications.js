@@ -37,6 +37,11 @@ export class Publications {
     return this.#core.clock;
   }
 
+  /** The publishers whose streams are published. */
+  get all() {
+    return [...this.#running.values()];
+  }
+
   /** @param {string} streamId */
   of(streamId) {
     return this.#running.get(streamId);

@@ -146,6 +146,26 @@ export class Session extends Emitter {
     await this.#core.request('session.signal', members);
   }
 
+  /** Whether the session is being recorded. OpenTok has only the events. */
+  get isRecorded() {
+    return this.#core.isRecorded;
+  }
+
+  /** Whether a recording waits for the answer of this person, with `acceptRecording`. OpenTok does not ask. */
+  get asksConsent() {
+    return this.#core.asksConsent;
+  }
+
+  /**
+   * Accepts or refuses to be recorded. If the event `archiveStarted` has `consent: true`, the recording contains the
+   * streams of this connection only while it accepts. The answer applies until the session is no longer recorded.
+   * @param {boolean} accept
+   * @returns {Promise<void>}
+   */
+  async acceptRecording(accept) {
+    await this.#core.consent(accept);
+  }
+
   /** @param {Connection | string} connection @param {Callback} [callback] @returns {Promise<void>} */
   forceDisconnect(connection, callback) {
     return this.#force('forceDisconnect', 1520, { connectionId: idOf(connection) }, callback);

@@ -28,6 +28,19 @@ test('the status line follows a visit', () => {
   assert.match(status(inside.tell('reconnecting')), /^Connection lost/);
 });
 
+test('the status line says while the room is being recorded, and a notice asks for consent', () => {
+  const machine = new RoomMachine().inside().tell('recording', { isRecorded: true, asks: false });
+  assert.deepEqual(statusOf(machine.state, strings), { text: 'This session is being recorded.', tone: 'bad' });
+  assert.equal(noticeOf(machine.state, strings), null);
+  machine.tell('recording', { isRecorded: true, asks: true });
+  assert.deepEqual(noticeOf(machine.state, strings)?.actions, ['beRecorded', 'notRecorded']);
+  machine.tell('consent', { accept: false });
+  assert.equal(noticeOf(machine.state, strings), null);
+  assert.equal(status(machine), 'This session is being recorded.', 'others are still recorded');
+  machine.tell('recording', { isRecorded: false, asks: false });
+  assert.equal(status(machine), 'You and 1 other person are here.');
+});
+
 test('every end of a visit has a title, a sentence and a next step', () => {
   const reasons = [
     'left', 'removed', 'banned', 'closed', 'replaced', 'room_full', 'room_locked', 'room_refused', 'room_banned', 'room_mesh', 'room_other', 'room_not_found',

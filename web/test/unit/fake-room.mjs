@@ -20,6 +20,10 @@ export class FakeRoom {
   capabilities = everything;
   mediaMode = 'relayed';
   muted = false;
+  /** @type {object[] | undefined} the archives into which the session is recorded */
+  archives;
+  /** @type {boolean[]} the answers to the question whether clients may be recorded */
+  consents = [];
   /** Number of connections on a page of the roster. The test sends the pages after the first with `turnPage`. */
   pageSize = 1000;
   /** The state of the clients' media with the server. */
@@ -73,7 +77,7 @@ export class FakeRoom {
     this.broadcast(sessionId, { type: 'session.connectionCreated', connection });
     const joined = {
       type: 'session.joined', sessionId, connectionId: connection.connectionId, connection, mediaMode: this.mediaMode, muted: this.muted,
-      capabilities: this.capabilities, ...this.page(sessionId, from),
+      capabilities: this.capabilities, ...this.page(sessionId, from), ...this.archives ? { archives: this.archives } : {},
     };
     members.push(from);
     return joined;
@@ -121,6 +125,11 @@ export class FakeRoom {
     this.session(sessionId).streams.set(streamId, { info, subscribers: new Set() });
     this.broadcast(sessionId, { type: 'session.streamCreated', stream: info }, from);
     return { type: 'session.published', sessionId, stream: info };
+  }
+
+  /** @param {FakeClient} _from @param {any} message */
+  'session.consent'(_from, { accept }) {
+    this.consents.push(accept);
   }
 
   /** @param {FakeClient} from @param {any} message */

@@ -271,6 +271,22 @@ describe('A session', () => {
     assert.deepEqual(isShown(), [false, false, false]);
   });
 
+  test('shows on publishers that the session is recorded', async () => {
+    const { ann, publisher } = await watching({ mode: 'routed' });
+    await settled();
+    const mark = part(/** @type {any} */ (publisher.element), 'OT_archiving');
+    assert.equal(mark.classList.contains('OT_archiving-off'), true);
+    room.clients[0].tell({ type: 'session.archiveStarted', sessionId: '2_room', archiveId: 'x' });
+    await settled();
+    assert.deepEqual([mark.classList.contains('OT_archiving-on'), mark.classList.contains('OT_archiving-off')], [true, false]);
+    const second = ann.publish(page.element(), { name: 'Screen' });
+    await settled();
+    assert.equal(part(/** @type {any} */ (second.element), 'OT_archiving').classList.contains('OT_archiving-on'), true, 'one that is published later');
+    room.clients[0].tell({ type: 'session.archiveStopped', sessionId: '2_room', archiveId: 'x' });
+    await settled();
+    assert.deepEqual([mark.classList.contains('OT_archiving-on'), mark.classList.contains('OT_archiving-off')], [false, true]);
+  });
+
   test('shows that the network is too slow for a video, in the order of OpenTok\'s events', async () => {
     const { stream, subscriber } = await watching({ mode: 'routed' });
     /** @type {string[]} */

@@ -312,6 +312,30 @@ describe('Moderating', () => {
     assert.deepEqual(ann.events.filter(({ type }) => type === 'muteForced').map(({ active }) => active), [true, true, false]);
   });
 
+  test('emits the start and the end of recordings, also those that started before it connected', async () => {
+    room.archives = [{ archiveId: 'x', name: 'Meeting' }];
+    const { session, client } = join('a');
+    /** @type {any[]} */
+    const events = [];
+    for (const name of ['archiveStarted', 'archiveStopped']) {
+      session.on(name, ({ type, id, name: title, consent }) => events.push([type, id, title, consent]));
+    }
+    assert.equal(session.isRecorded, false);
+    session.connect('good');
+    await settled();
+    assert.deepEqual(events.splice(0), [['archiveStarted', 'x', 'Meeting', false]]);
+    client.tell({ type: 'session.archiveStarted', sessionId: '1_room', archiveId: 'y', consent: true });
+    client.tell({ type: 'session.archiveStarted', sessionId: '1_room', archiveId: 'y', consent: true });
+    await settled();
+    assert.deepEqual(events.splice(0), [['archiveStarted', 'y', '', true]]);
+    await session.acceptRecording(true);
+    assert.deepEqual(room.consents, [true]);
+    for (const archiveId of ['x', 'unknown', 'y']) client.tell({ type: 'session.archiveStopped', sessionId: '1_room', archiveId });
+    await settled();
+    assert.deepEqual(events, [['archiveStopped', 'x', 'Meeting', undefined], ['archiveStopped', 'y', '', undefined]]);
+    assert.equal(session.isRecorded, false);
+  });
+
   test('is rejected without permission, as a promise and in the callback', async () => {
     room.capabilities = { ...room.capabilities, forceDisconnect: false };
     const { session } = await joined('a');

@@ -74,7 +74,12 @@ export interface AudioLevelEvent {
 }
 export interface VideoElementEvent { element: HTMLVideoElement }
 export interface DimensionsEvent { oldValue?: Dimensions; newValue: Dimensions }
-export interface ArchiveEvent { id: string; name: string }
+export interface ArchiveEvent {
+  id: string;
+  name: string;
+  /** In `archiveStarted`: whether only members who called `acceptRecording(true)` are recorded. OpenTok does not ask. */
+  consent?: boolean;
+}
 export interface SignalEvent {
   data: string | undefined;
   /** Null if the server sent the signal. */
@@ -92,9 +97,8 @@ export interface SessionEvents extends Record<string, object> {
   streamDestroyed: StreamEvent & ReasonEvent;
   streamPropertyChanged: StreamEvent & { changedProperty: 'hasAudio' | 'hasVideo' | 'videoDimensions'; oldValue: any; newValue: any };
   signal: SignalEvent;
-  /** Never emitted, because the server does not record. */
+  /** The session is being recorded, or will be in a moment. Also emitted after connecting to a session that is recorded. */
   archiveStarted: ArchiveEvent;
-  /** Never emitted, because the server does not record. */
   archiveStopped: ArchiveEvent;
   muteForced: { active: boolean };
   [signal: `signal:${string}`]: SignalEvent;
@@ -156,6 +160,12 @@ export interface Session extends Emitter<SessionEvents> {
   forceMuteStream(stream: Stream | string): Promise<void>;
   forceMuteAll(excludedStreams?: (Stream | string)[]): Promise<void>;
   disableForceMute(): Promise<void>;
+  /** Whether the session is being recorded. Only in Confab. */
+  readonly isRecorded: boolean;
+  /** Whether a recording waits for the answer of this person. Only in Confab. */
+  readonly asksConsent: boolean;
+  /** Accepts or refuses to be recorded, if `archiveStarted` asks for consent. Only in Confab. */
+  acceptRecording(accept: boolean): Promise<void>;
   /** Rejects with `OT_NOT_SUPPORTED`. After that, connecting, publishing and subscribing fail with it too. */
   setEncryptionSecret(secret: string): Promise<void>;
   /** Rejects while the session is connected. */
