@@ -10,8 +10,8 @@ struct Confab: AsyncParsableCommand {
         version: ConfabServer.version,
         subcommands: [
             Serve.self, ProjectCommand.self, SessionCommand.self, TokenCommand.self, RoomCommand.self,
-            NodeCommand.self, ReportCommand.self, BanCommand.self, Audit.self, Backup.self, StorageCommand.self,
-            Settings.self, ComposeCommand.self, BotCommand.self, Bench.self,
+            ArchiveCommand.self, ComposeCommand.self, NodeCommand.self, ReportCommand.self, BanCommand.self, Audit.self,
+            Backup.self, StorageCommand.self, Settings.self, BotCommand.self, Bench.self,
         ],
         defaultSubcommand: Serve.self
     )

@@ -16,5 +16,7 @@ public typealias PersonID = Wire.PersonID
 public typealias RoomID = Wire.RoomID
 /// The id of a file in a room's chat.
 public typealias RoomFileID = Wire.RoomFileID
+/// The id of an archive, which is a recording of a session.
+public typealias ArchiveID = Wire.ArchiveID
 /// The id of a call between two people. Both people's devices know the call by this id.
 public typealias CallID = Wire.CallID

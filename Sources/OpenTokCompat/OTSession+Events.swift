@@ -13,6 +13,10 @@ extension OTSession {
             delegate?.session(
                 self, receivedSignalType: signal.type, from: signal.from.flatMap { known($0) }, with: signal.data)
         case .muted(let isActive, nil): delegate?.session(self, muteForced: OTMuteForcedInfo(active: isActive))
+        case .archiveStarted(let archive):
+            delegate?.session(
+                self, archiveStartedWithId: "\(archive.id)", name: archive.name.isEmpty ? nil : archive.name)
+        case .archiveStopped(let archive): delegate?.session(self, archiveStoppedWithId: "\(archive.id)")
         case .failed(let error): refused(error, .connectionDropped)
         case .disconnected: ended()
         // If a stream of this client was muted, its publisher reports that. OpenTok has no delegate methods for the

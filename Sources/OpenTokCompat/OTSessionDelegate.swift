@@ -21,9 +21,10 @@ import Foundation
     /// A signal arrived. `connection` is nil if the server sent it. Optional.
     func session(
         _ session: OTSession, receivedSignalType type: String?, from connection: OTConnection?, with string: String?)
-    /// A recording began. Never called: archives are not supported. Optional.
+    /// The session is being recorded, or will be in a moment. Also called after connecting to a session that is recorded.
+    /// Optional.
     func session(_ session: OTSession, archiveStartedWithId archiveId: String, name: String?)
-    /// A recording ended. Never called: archives are not supported. Optional.
+    /// The session is no longer recorded into this archive. Optional.
     func session(_ session: OTSession, archiveStoppedWithId archiveId: String)
     /// The connection dropped, and is being restored. Optional.
     func sessionDidBeginReconnecting(_ session: OTSession)

@@ -36,6 +36,27 @@ struct SessionMachineTests {
         #expect(machine.handle(.connect) == [.status(.connecting), .join])
     }
 
+    @Test("recordings start and stop once each, also those from before the client joined")
+    func recordings() {
+        func events(_ effects: [SessionMachine.Effect]) -> [Session.Event] {
+            effects.compactMap { if case .event(let event) = $0 { event } else { nil } }
+        }
+        var machine = SessionMachine()
+        _ = machine.handle(.connect)
+        var joined = SessionNotice.Joined()
+        let (first, second) = (ArchiveInfo(ArchiveID(high: 1, low: 1), name: "Meeting"), ArchiveID(high: 1, low: 2))
+        (joined.session, joined.connection.id, joined.archives) = (id, own, [first])
+        #expect(events(machine.handle(.joined(.success(joined)))) == [.archiveStarted(Session.Archive(first))])
+        let info = ArchiveInfo(second, asks: true)
+        let started = SessionNotice.archiveStarted(.init(session: id, info))
+        #expect(events(machine.handle(.notice(started))) == [.archiveStarted(Session.Archive(info))])
+        #expect(machine.handle(.notice(started)).isEmpty)
+        #expect(Session.Archive(info).asksConsent && Session.Archive(first).name == "Meeting")
+        let stopped = SessionNotice.archiveStopped(.init(session: id, archive: second))
+        #expect(events(machine.handle(.notice(stopped))) == [.archiveStopped(Session.Archive(info))])
+        #expect(machine.handle(.notice(stopped)).isEmpty)
+    }
+
     @Test("a lost connection fails before it disconnects")
     func losing() {
         var machine = connected()

@@ -151,6 +151,14 @@ public actor Session {
         try await request(.forceMute(mute))
     }
 
+    /// Accepts or refuses that the streams of this client are recorded. If an archive asks for consent, it contains them only while
+    /// the client accepts. The answer applies until the session is no longer recorded.
+    ///
+    /// - Throws: an error of the connection.
+    public func acceptRecording(_ accept: Bool) async throws(ConfabError) {
+        try await request(.consent(.init(session: id, accept: accept)))
+    }
+
     @discardableResult
     func request(_ verb: SessionVerb) async throws(ConfabError) -> ServerMessage {
         try await core.core.request(.session(verb))

@@ -124,7 +124,8 @@ final class SessionCore: Sendable {
     /// Updates the list of members and streams that a new iteration receives first.
     private static let fold: EventSource<Session.Event>.Fold = { present, event in
         switch event {
-        case .connectionCreated, .streamCreated: present.append(event)
+        case .connectionCreated, .streamCreated, .archiveStarted: present.append(event)
+        case .archiveStopped(let archive): present.removeAll { $0 == .archiveStarted(archive) }
         case .streamChanged(let stream):
             let index = present.firstIndex {
                 if case .streamCreated(let one) = $0 { one.id == stream.id } else { false }

@@ -42,6 +42,8 @@ struct SessionMachine: Sendable {
     private var order: [ConnectionID] = []
     private var published: [StreamID: MediaStream] = [:]
     private var streamOrder: [StreamID] = []
+    /// The archives into which the session is recorded.
+    private var archives: [ArchiveID: Session.Archive] = [:]
     /// Whether to leave the session as soon as it is joined or the connection is restored, because `disconnect` was
     /// called before.
     private var isLeaving = false
@@ -93,6 +95,7 @@ struct SessionMachine: Sendable {
             enter(.connected, &effects)
             effects.append(.joinEnded(nil))
             add(joined.connections, joined.streams, &effects)
+            for archive in joined.archives ?? [] { started(archive, &effects) }
             if joined.muted { effects.append(.event(.muted(active: true, stream: nil))) }
             if isLeaving { leave(&effects) }
         }
@@ -140,7 +143,7 @@ struct SessionMachine: Sendable {
     }
 
     private mutating func ended(_ reason: Session.Reason, _ effects: inout [Effect]) {
-        (members, order, published, streamOrder, connection) = ([:], [], [:], [], nil)
+        (members, order, published, streamOrder, connection, archives) = ([:], [], [:], [], nil, [:])
         isLeaving = false
         enter(.notConnected, &effects)
         effects.append(.event(.disconnected(reason)))
@@ -189,8 +192,19 @@ struct SessionMachine: Sendable {
                 effects.append(.event(.streamQuality(stream, level, reason)))
             }
         case .subscribed, .unsubscribed, .negotiate, .subscriptionChanged, .layersWanted: effects.append(.media(notice))
-        case .joined, .published, .archiveStarted, .archiveStopped: break
+        case .archiveStarted(let started): self.started(started.archive, &effects)
+        case .archiveStopped(let stopped):
+            guard let archive = archives.removeValue(forKey: stopped.archive) else { break }
+            effects.append(.event(.archiveStopped(archive)))
+        case .joined, .published: break
         }
+    }
+
+    private mutating func started(_ info: ArchiveInfo, _ effects: inout [Effect]) {
+        guard archives[info.archive] == nil, archives.count < Self.maxMembers else { return }
+        let archive = Session.Archive(info)
+        archives[info.archive] = archive
+        effects.append(.event(.archiveStarted(archive)))
     }
 
     private mutating func add(

@@ -150,6 +150,20 @@ extension Session {
         public let data: String?
     }
 
+    /// A recording of a session.
+    public struct Archive: Hashable, Sendable {
+        /// The archive's id.
+        public let id: ArchiveID
+        /// The name that the application has given it; empty for none.
+        public let name: String
+        /// Whether the archive contains only the streams of members who accepted with ``Session/acceptRecording(_:)``.
+        public let asksConsent: Bool
+
+        init(_ wire: ArchiveInfo) {
+            (id, name, asksConsent) = (wire.archive, wire.name ?? "", wire.asks ?? false)
+        }
+    }
+
     /// Something that happened in a session.
     public enum Event: Hashable, Sendable {
         /// Another client joined.
@@ -178,6 +192,11 @@ extension Session {
         /// The quality of a stream as received by the server has changed. Sent only in a routed session, to the
         /// publisher and the subscribers of the stream. The reason is nil if the quality is good.
         case streamQuality(MediaStream, Quality, QualityReason?)
+        /// The session is being recorded, or will be in a moment. Also sent after joining a session that is recorded. Show
+        /// this to the user until all archives have stopped.
+        case archiveStarted(Archive)
+        /// The session is no longer recorded into this archive.
+        case archiveStopped(Archive)
         /// The session could not be joined, or is lost. ``disconnected(_:)`` follows.
         case failed(ConfabError)
         /// The client is no longer in the session.

@@ -1,0 +1,140 @@
+import ArgumentParser
+import Server
+import Signaling
+import Wire
+
+/// The `confab archive` command. It sends requests to the running server, as an application of the main project does.
+struct ArchiveCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "archive", abstract: "Record sessions of the main project on the running server.",
+        discussion: "Applications of other projects use OpenTok's REST API (docs/opentok.md).",
+        subcommands: [Start.self, Stop.self, List.self, Get.self, Delete.self]
+    )
+
+    /// The server, and the path of the main project's archives.
+    struct Target: ParsableArguments {
+        @OptionGroup var server: RoomCommand.ServerOptions
+
+        func send(_ method: String, _ path: String = "", _ body: JSONObject? = nil) async throws -> JSONObject {
+            let (project, _) = try server.data.project()
+            var writer = JSONWriter()
+            if let body { writer.value(.object(body)) }
+            return try await server.send(
+                method, "/v2/project/\(project.apiKey)/archive\(path)", body == nil ? nil : writer.bytes)
+        }
+    }
+
+    /// Starts to record a session.
+    struct Start: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Start to record a session and print the archive's ID.",
+            discussion: "Somebody must be connected to the session. Everyone in it is notified.")
+        @OptionGroup var target: Target
+
+        @Argument(help: "ID of the session.")
+        var session: String
+
+        @Option(help: "Name of the archive.")
+        var name: String?
+
+        @Flag(help: "Compose the streams into one file afterwards, instead of keeping a file for each.")
+        var composed = false
+
+        @Flag(help: "Record only audio.")
+        var audioOnly = false
+
+        func run() async throws {
+            let members: [(String, JSONValue)] = [
+                ("sessionId", .string(session)), ("outputMode", .string(composed ? "composed" : "individual")),
+                ("name", name.map { .string($0) } ?? .null), ("hasVideo", .bool(!audioOnly)),
+            ]
+            let archive = try await target.send(
+                "POST", "", JSONObject(members.map { .init(name: $0.0, value: $0.1) }))
+            print(archive.archiveText("id"))
+        }
+    }
+
+    /// Stops an archive.
+    struct Stop: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(abstract: "Stop a recording.")
+        @OptionGroup var target: Target
+        @Argument(help: "ID of the archive.") var id: String
+
+        func run() async throws { _ = try await target.send("POST", "/\(try archiveID(id))/stop") }
+    }
+
+    /// Lists archives.
+    struct List: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(abstract: "List archives, newest first.")
+        private static let page = 100
+        @OptionGroup var target: Target
+
+        @Option(help: "ID of the session whose archives are listed (default: all sessions).")
+        var session: String?
+
+        func run() async throws {
+            var offset = 0
+            while true {
+                let query = session.map { "&sessionId=\($0)" } ?? ""
+                let answer = try await target.send("GET", "?count=\(Self.page)&offset=\(offset)\(query)")
+                guard case .array(let items)? = answer["items"] else { return }
+                if items.isEmpty, offset == 0 { print("No archives.") }
+                for case .object(let archive) in items { print(archive.archiveLine) }
+                guard items.count == Self.page else { return }
+                offset += items.count
+            }
+        }
+    }
+
+    /// Shows one archive.
+    struct Get: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Show an archive, and the URL at which it can be downloaded for a while.")
+        @OptionGroup var target: Target
+        @Argument(help: "ID of the archive.") var id: String
+
+        func run() async throws {
+            let archive = try await target.send("GET", "/\(try archiveID(id))")
+            print(archive.archiveLine)
+            if archive["reason"] != nil { print("reason: \(archive.archiveText("reason"))") }
+            if archive["url"] != nil { print("url: \(archive.archiveText("url"))") }
+        }
+    }
+
+    /// Deletes an archive.
+    struct Delete: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Delete an archive that is available, with its files.")
+        @OptionGroup var target: Target
+        @Argument(help: "ID of the archive.") var id: String
+
+        func run() async throws { _ = try await target.send("DELETE", "/\(try archiveID(id))") }
+    }
+}
+
+private func archiveID(_ text: String) throws -> ArchiveID {
+    guard let id = ArchiveID(text) else {
+        throw ValidationError("The ID of an archive has 32 hexadecimal digits. See confab archive list.")
+    }
+    return id
+}
+
+extension JSONObject {
+    /// A member of the server's description of an archive, as text.
+    fileprivate func archiveText(_ name: String) -> String {
+        switch self[name] {
+        case .string(let text)?: text
+        case .integer(let number)?: "\(number)"
+        default: ""
+        }
+    }
+
+    /// One line about an archive.
+    fileprivate var archiveLine: String {
+        let parts = [
+            archiveText("id"), archiveText("status"), "\(archiveText("duration")) s", "\(archiveText("size")) bytes",
+            archiveText("outputMode"), archiveText("name"),
+        ]
+        return parts.filter { !$0.isEmpty }.joined(separator: "  ")
+    }
+}
