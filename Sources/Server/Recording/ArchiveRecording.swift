@@ -157,9 +157,8 @@ final class ArchiveRecording {
         ending = (reason, now + Self.maxEnding)
     }
 
-    /// Completes all files.
-    /// - Parameter isComplete: whether to write the manifest, which marks the archive as complete.
-    func finishAll(now: MediaTime, isComplete: Bool) -> RecordingResult {
+    /// Completes all files, and writes the manifest, which marks the archive as complete.
+    func finishAll(now: MediaTime) -> RecordingResult {
         for recording in streams.values.sorted(by: { $0.number < $1.number }) {
             finish(recording, now: now)
             recording.abandon(now: now)
@@ -167,7 +166,6 @@ final class ArchiveRecording {
         let reason = ending?.reason ?? .requested
         let last = files.map(\.stop).max() ?? .zero
         let result = RecordingResult(began: began.map(wallClock), duration: last, files: files)
-        guard isComplete else { return result }
         log(.end(reason), at: now)
         do throws(RecordingError) {
             try events.sync()

@@ -112,7 +112,7 @@ final class Recorder: Sendable {
         start(recovering: unfinished, recovery)
     }
 
-    /// Completes the files of all archives and ends the thread. Blocks for up to `ArchiveRecording.maxEnding`.
+    /// Ends all archives, reports them, and ends the thread. Blocks for up to `ArchiveRecording.maxEnding`.
     func stop() {
         let isRunning = inbox.withLock { inbox in
             inbox.isStopping = true

@@ -47,7 +47,6 @@ final class RecorderLoop {
     private var syncedAt = MediaTime.monotonic
     private let syncing = RecordingSyncState()
     private var isDiskFull = false
-    private var isStopping = false
     private var hasReserve = false
 
     init(
@@ -121,10 +120,8 @@ final class RecorderLoop {
         for recording in archive.streams.values { source.stopRecording(recording.stream, recording.number) }
     }
 
-    /// Ends all archives, because the server stops. Their files are complete afterwards, but have no manifest: the hub may not
-    /// handle events any more, so the next start reports the archives as recovered.
+    /// Ends all archives, because the server stops.
     func endAll() {
-        isStopping = true
         let now = MediaTime.monotonic
         for id in archives.keys { end(id, .serverRestarted, now: now) }
     }
@@ -162,10 +159,10 @@ final class RecorderLoop {
                 archive.finish(recording, now: now)
             }
             guard let ending = archive.ending, archive.streams.isEmpty || now >= ending.deadline else { continue }
-            let result = archive.finishAll(now: now, isComplete: !isStopping)
+            let result = archive.finishAll(now: now)
             archives[archive.id] = nil
             counters.archives.store(archives.count, ordering: .relaxed)
-            if !isStopping { report(.ended(archive.id, ending.reason, result)) }
+            report(.ended(archive.id, ending.reason, result))
         }
         if archives.isEmpty { isDiskFull = false }
     }

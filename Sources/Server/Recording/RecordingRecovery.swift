@@ -12,7 +12,7 @@ import Musl
 import Darwin
 #endif
 
-/// Completes archives that a previous run of the server has left: after a crash, or because the server was stopped.
+/// Completes archives that a previous run of the server has left after a crash.
 ///
 /// An archive is complete if it has a manifest. Its event log says which files belong to it, and since when. Each file is finished
 /// after its last whole block (`WebMScan`). What cannot be read is left as it is.
