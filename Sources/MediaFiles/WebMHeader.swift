@@ -6,6 +6,10 @@ public enum RecordedVideo: Hashable, Sendable {
     ///
     /// - configuration: the AVCDecoderConfigurationRecord (ISO/IEC 14496-15 §5.3.3.1).
     case h264(configuration: [UInt8])
+    /// AV1 in temporal units without delimiters.
+    ///
+    /// - configuration: the AV1CodecConfigurationRecord (AV1 Codec ISO Media File Format Binding §2.3.3).
+    case av1(configuration: [UInt8])
 
     /// The name of the codec in the file (https://www.matroska.org/technical/codec_specs.html).
     var codecID: String {
@@ -13,10 +17,19 @@ public enum RecordedVideo: Hashable, Sendable {
         case .vp8: "V_VP8"
         case .vp9: "V_VP9"
         case .h264: "V_MPEG4/ISO/AVC"
+        case .av1: "V_AV1"
         }
     }
 
-    /// The file's type: WebM allows VP8 and VP9 only, so H.264 is in a Matroska file.
+    /// The codec's parameters for the file's header; nil if it has none.
+    var configuration: [UInt8]? {
+        switch self {
+        case .vp8, .vp9: nil
+        case .h264(let configuration), .av1(let configuration): configuration
+        }
+    }
+
+    /// The file's type: WebM does not allow H.264, which is in a Matroska file.
     public var fileExtension: String {
         if case .h264 = self { "mkv" } else { "webm" }
     }
@@ -106,7 +119,7 @@ struct WebMHeader {
 
     private static func video(_ video: RecordedVideo) -> [UInt8] {
         var content = track(videoTrack, video.codecID)
-        if case .h264(let configuration) = video {
+        if let configuration = video.configuration {
             content += EBML.element(EBMLID.configuration, Array(configuration.prefix(maxConfiguration)))
         }
         return content
@@ -182,7 +195,9 @@ extension WebMLayout {
             if element.id == EBMLID.codec { name = content }
             if element.id == EBMLID.configuration { configuration = content }
         }
-        let known: [RecordedVideo] = [.vp8, .vp9, .h264(configuration: configuration)]
+        let known: [RecordedVideo] = [
+            .vp8, .vp9, .h264(configuration: configuration), .av1(configuration: configuration),
+        ]
         return known.first { Array($0.codecID.utf8) == name }
     }
 

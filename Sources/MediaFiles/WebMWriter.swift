@@ -44,7 +44,7 @@ public struct WebMWriter: Sendable {
     public init?(video: RecordedVideo, date: Int64, application: String) {
         header = WebMHeader(video: video, date: date, application: application).bytes
         guard application.utf8.count <= 256, let layout = WebMLayout(header) else { return nil }
-        if case .h264(let configuration) = video, configuration.count > WebMHeader.maxConfiguration { return nil }
+        if let configuration = video.configuration, configuration.count > WebMHeader.maxConfiguration { return nil }
         summary = WebMSummary(layout: layout)
         self.video = video
     }
@@ -113,6 +113,10 @@ extension PictureSize {
         case .h264(let configuration):
             guard let parameters = H264Configuration.sequenceParameterSet(in: configuration) else { return nil }
             (format, payload) = (.h264, parameters)
+        case .av1(let configuration):
+            guard let size = AV1Configuration.size(in: configuration) else { return nil }
+            self = size
+            return
         }
         guard let size = payload.withUnsafeBytes({ format.pictureSize($0) }) else { return nil }
         self = size

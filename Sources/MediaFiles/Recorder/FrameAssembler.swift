@@ -39,8 +39,7 @@ extension VideoPayloadFormat {
         case .vp8: VP8Assembler()
         case .vp9: VP9Assembler()
         case .h264: H264Assembler()
-        // The file's header would need the sequence header of each size.
-        case .av1: nil
+        case .av1: AV1Assembler()
         }
     }
 }

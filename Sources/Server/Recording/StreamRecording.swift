@@ -143,6 +143,7 @@ extension RecordedVideo {
         case .vp8: "vp8"
         case .vp9: "vp9"
         case .h264: "h264"
+        case .av1: "av1"
         }
     }
 }

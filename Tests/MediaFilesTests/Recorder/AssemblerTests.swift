@@ -4,7 +4,7 @@ import Testing
 @testable import MediaFiles
 
 /// Cuts Annex B streams and VP9 frames from ffmpeg into RTP payloads, and lets ffmpeg decode what the recorder makes of them.
-@Suite("Recording H.264 and VP9")
+@Suite("Recording H.264, VP9 and AV1")
 struct AssemblerTests {
     /// The payloads of one frame; the last has the marker.
     private typealias Payloads = [[UInt8]]
@@ -171,17 +171,66 @@ struct AssemblerTests {
         let ivf = try Self.encode([
             "-c:v", "libvpx-vp9", "-deadline", "realtime", "-cpu-used", "8", "-g", "50", "-f", "ivf",
         ])
-        var frames: [Payloads] = []
-        var position = 32
-        while position + 12 <= ivf.count {
-            let size = (0..<4).reduce(0) { $0 | Int(ivf[position + $1]) << (8 * $1) }
-            let frame = Array(ivf[position + 12..<position + 12 + size])
-            frames.append(Self.vp9Payloads(frame, isKeyframe: frames.count % 50 == 0))
-            position += 12 + size
-        }
+        let frames = Self.ivfFrames(ivf).enumerated().map { Self.vp9Payloads($1, isKeyframe: $0 % 50 == 0) }
         let file = try #require(try Self.record(.vp9, frames).first)
         #expect(try Self.hashes(file.file.bytes) == Self.hashes(ivf))
         #expect(file.file.bytes.count > 10_000 && file.video == .vp9)
+    }
+
+    /// The frames of an IVF file.
+    private static func ivfFrames(_ ivf: [UInt8]) -> [[UInt8]] {
+        var frames: [[UInt8]] = []
+        var position = 32
+        while position + 12 <= ivf.count {
+            let size = (0..<4).reduce(0) { $0 | Int(ivf[position + $1]) << (8 * $1) }
+            frames.append(Array(ivf[position + 12..<position + 12 + size]))
+            position += 12 + size
+        }
+        return frames
+    }
+
+    /// Cuts a temporal unit as senders do: without its delimiter, and without the sizes of units.
+    private static func av1Payloads(_ frame: [UInt8], isKeyframe: Bool) throws -> Payloads {
+        var units: [[UInt8]] = []
+        var rest = frame[...]
+        while !rest.isEmpty {
+            let unit = try #require(AV1OBU(rest))
+            rest = rest.dropFirst(AV1OBU.bytes(unit.header, unit.layers, unit.payload).count)
+            guard unit.type != AV1OBU.temporalDelimiter else { continue }
+            units.append([unit.header & 0xfd] + (unit.layers.map { [$0] } ?? []) + unit.payload)
+        }
+        var payloads: Payloads = []
+        for unit in units {
+            let chunks = stride(from: 0, to: unit.count, by: maxPayload).map {
+                unit[$0..<min(unit.count, $0 + maxPayload)]
+            }
+            for (index, chunk) in chunks.enumerated() {
+                let flags: UInt8 = (index > 0 ? 0x80 : 0) | (index < chunks.count - 1 ? 0x40 : 0) | 0x10
+                payloads.append([flags | (payloads.isEmpty && isKeyframe ? 0x08 : 0)] + chunk)
+            }
+        }
+        return payloads
+    }
+
+    private static func av1(size: String = "320x240", seconds: Int = 2) throws -> [UInt8] {
+        try encode(
+            ["-c:v", "libaom-av1", "-cpu-used", "8", "-usage", "realtime", "-g", "25", "-f", "ivf"], size: size,
+            seconds: seconds)
+    }
+
+    @Test("AV1 decodes to the same frames, and another size begins another file", .enabled(if: FFmpegTools.areHere))
+    func av1() throws {
+        let sources = [try Self.av1(), try Self.av1(size: "640x480")]
+        let frames = try sources.flatMap { source in
+            try Self.ivfFrames(source).enumerated().map { try Self.av1Payloads($1, isKeyframe: $0 % 25 == 0) }
+        }
+        let files = try Self.record(.av1, frames)
+        #expect(files.count == 2)
+        for (file, source) in zip(files, sources) {
+            #expect(try Self.hashes(file.file.bytes) == Self.hashes(source))
+            let size = try FFmpegTools.probe(source, "stream=codec_name,width,height")
+            #expect(try FFmpegTools.probe(file.file.bytes, "stream=codec_name,width,height") == size)
+        }
     }
 
     @Test("the spatial layers of a VP9 picture become a superframe")
