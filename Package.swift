@@ -150,7 +150,7 @@ let package = Package(
         .target(
             name: "Server",
             dependencies: [
-                "CPostgres", "CSockets", "Cluster", "Datagrams", "MediaFiles", "RTC", "Redis", "SFU", "Signaling",
+                "CPostgres", "CSockets", "Cluster", "Composing", "Datagrams", "MediaFiles", "RTC", "Redis", "SFU", "Signaling",
                 "Wire",
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "Configuration", package: "swift-configuration"),

@@ -198,6 +198,16 @@ public struct ConfabServer: Sendable {
         let usual: RecorderFactory = { [configuration, logger] report in
             Recorder.make(configuration, media: media?.plane, clock: clock, logger: logger, report: report)
         }
+        let composer = await FFmpegComposer.find(
+            configuration.archives.ffmpeg, folder: configuration.recordingFolder, logger: logger
+        ) { input in
+            gateway.eventLoop.execute { gateway.value.runner.submit(input) }
+        }
+        if let composer {
+            opened.add { await composer.stop() }
+            // Restored archives may have to be composed.
+            try await gateway.eventLoop.submit { gateway.value.runner.composer = composer }.get()
+        }
         let recorder = try await archives.start(on: gateway, makeRecorder ?? usual)
         if let recorder { opened.add { recorder.stop() } }
         let lan = configuration.lan ? try LocalNetwork(configuration) : nil
@@ -232,6 +242,7 @@ public struct ConfabServer: Sendable {
                 )
             )
         }
+        if let composer { services.append(ComposerStop(composer: composer)) }
         if let recorder { services.append(RecorderStop(recorder: recorder, gateway: gateway)) }
         // Append the drain last: services stop in reverse order, so clients receive 1001 while the port is still
         // open.

@@ -1,4 +1,5 @@
 import MediaFiles
+import Wire
 
 extension FuzzTarget {
     /// Fuzzes the reader of event logs. What is read must be bounded by the input, be written and read back, and name no file

@@ -181,13 +181,16 @@ extension ArchiveOpening {
         try coder.string("id", &id, max: Longest.id)
         try coder.string("sessionId", &session, max: Longest.text)
         try coder.string("name", &name, max: Longest.text)
-        var resolution = canvas.description
+        // The recorder does not know the size of the composed picture, which can be chosen later.
+        var resolution: String? = canvas.description
         try coder.string("resolution", &resolution, max: Longest.word)
-        guard let canvas = ArchiveCanvas(resolution) else {
+        guard let canvas = ArchiveCanvas(resolution ?? ArchiveCanvas().description) else {
             throw WireError(.malformed, "The member \"resolution\" must be two numbers such as 640x480.")
         }
         self.canvas = canvas
+        var layout: ArchiveLayout? = self.layout
         try coder.nested("layout", &layout)
+        self.layout = layout ?? ArchiveLayout()
         try coder.bool("hasAudio", &hasAudio)
         try coder.bool("hasVideo", &hasVideo)
         try coder.integer("fps", &frameRate, in: 1...120)

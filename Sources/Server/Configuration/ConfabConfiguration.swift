@@ -106,6 +106,8 @@ public struct ConfabConfiguration: Sendable, Equatable {
         public var retention: Duration = .seconds(30 * 86400)
         /// How long the URL of a download is valid.
         public var downloadLifetime: Duration = .seconds(600)
+        /// The path of ffmpeg, which composes archives, or the name of a command in `PATH`.
+        public var ffmpeg = "ffmpeg"
         public init() {}
     }
 

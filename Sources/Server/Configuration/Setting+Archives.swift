@@ -29,5 +29,9 @@ extension Setting {
             "recording.downloadLifetime", \.archives.downloadLifetime, .duration(.seconds(1) ... .seconds(86400)),
             "How long the URL of a download is valid.", "Each request for an archive returns a new one.",
             applies: .atReload),
+        Setting(
+            "compose.ffmpeg", \.archives.ffmpeg, .path,
+            "The path of ffmpeg 5.1 or later, which composes archives, or the name of a command in PATH.",
+            "Without it, only individual archives can be recorded."),
     ]
 }

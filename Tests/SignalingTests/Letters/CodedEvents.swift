@@ -22,7 +22,7 @@ struct CodedEvents: Sendable, CustomTestStringConvertible {
 
     static let all = [
         CodedEvents(
-            "Letter", "Letter", Letter.blanks, staying: ["newCall", "reception", "countClients", "hall"]),
+            "Letter", "Letter", Letter.blanks, staying: ["newCall", "reception", "countClients", "hall", "archive"]),
         CodedEvents(
             "ClientEvent", "ClientEvent", ClientEvent.blanks,
             staying: [
@@ -41,7 +41,7 @@ struct CodedEvents: Sendable, CustomTestStringConvertible {
         CodedEvents("CallAnswer", "CallEvents", CallAnswer.blanks),
         CodedEvents(
             "SessionEvent", "SessionEvents", SessionEvent.blanks,
-            staying: ["operated", "moderated", "projectDeleted", "placeLost"]),
+            staying: ["operated", "moderated", "archiveStopped", "projectDeleted", "placeLost"]),
         CodedEvents("RoomSessionEvent", "SessionEvents", RoomSessionEvent.blanks),
         CodedEvents("PoolEvent", "RouletteEvents", PoolEvent.blanks),
         CodedEvents("MatchEvent", "RouletteEvents", MatchEvent.blanks),

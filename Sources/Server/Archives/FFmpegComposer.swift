@@ -1,0 +1,100 @@
+import Composing
+import Logging
+import MediaFiles
+import ServiceLifecycle
+import Signaling
+
+/// Composes archives with ffmpeg, one after another, with a low priority.
+///
+/// When the server stops, the work that is left is done after the next start: the hub asks for it again.
+final class FFmpegComposer: ArchiveComposer {
+    private let folder: String
+    private let ffmpeg: FFmpegInstallation
+    private let logger: Logger
+    private let waiting: AsyncStream<ArchiveRecord>.Continuation
+    private let worker: Task<Void, Never>
+
+    /// Finds ffmpeg. Returns nil if it is missing or too old: then only individual archives can be recorded.
+    ///
+    /// - Parameters:
+    ///   - name: the path of ffmpeg, or the name of a command in `PATH`.
+    ///   - report: receives `Input.composed` or `notComposed`. Called in no particular thread.
+    static func find(
+        _ name: String, folder: String, logger: Logger, report: @escaping @Sendable (Input) -> Void
+    ) async -> FFmpegComposer? {
+        do {
+            let found = try await FFmpegInstallation.find(name)
+            return FFmpegComposer(found, folder: folder, logger: logger, report: report)
+        } catch {
+            logger.notice("Composed archives are not available", metadata: ["reason": "\(error)"])
+            return nil
+        }
+    }
+
+    private init(
+        _ ffmpeg: FFmpegInstallation, folder: String, logger: Logger, report: @escaping @Sendable (Input) -> Void
+    ) {
+        (self.folder, self.ffmpeg, self.logger) = (folder, ffmpeg, logger)
+        let (archives, waiting) = AsyncStream.makeStream(of: ArchiveRecord.self)
+        self.waiting = waiting
+        worker = Task(priority: .background) {
+            for await archive in archives {
+                let job = Self.job(archive, in: folder, ffmpeg)
+                guard let input = await Self.run(job, archive, logger) else { return }
+                report(input)
+            }
+        }
+    }
+
+    func compose(_ archive: ArchiveRecord) { waiting.yield(archive) }
+
+    /// Stops ffmpeg, and waits until it has ended.
+    func stop() async {
+        waiting.finish()
+        worker.cancel()
+        await worker.value
+    }
+
+    /// Returns what has to be composed. The layout and the classes of streams are in the archive's event log.
+    private static func job(_ archive: ArchiveRecord, in folder: String, _ ffmpeg: FFmpegInstallation) -> ComposeJob {
+        var options = ComposeOptions()
+        options.canvas = archive.request.resolution.flatMap { ArchiveCanvas($0) }
+        (options.hasAudio, options.hasVideo) = (archive.request.hasAudio, archive.request.hasVideo)
+        if let bitrate = archive.request.maxBitrate { options.quality = .bitrate(bitrate) }
+        if let parameter = archive.request.quantization { options.quality = .quantization(parameter) }
+        var job = ComposeJob(folder: "\(folder)/\(archive.id)", options: options)
+        job.ffmpeg = ffmpeg.path
+        // A file that an earlier run has finished was not reported.
+        job.overwrites = true
+        return job
+    }
+
+    /// Returns what to report; nil if the server stops.
+    private static func run(_ job: ComposeJob, _ archive: ArchiveRecord, _ logger: Logger) async -> Input? {
+        let about: Logger.Metadata = ["archive": "\(archive.id)"]
+        do {
+            let result = try await job.run()
+            for note in result.notes { logger.notice("\(note)", metadata: about) }
+            logger.info("Archive composed", metadata: about)
+            return .composed(archive.id, ComposedFile(name: ArchiveFileName.composed, size: result.size))
+        } catch is CancellationError {
+            return nil
+        } catch {
+            guard !Task.isCancelled else { return nil }
+            logger.error(
+                "An archive could not be composed. Its files are still in its folder, for `confab compose`.",
+                metadata: about.merging(["error": "\(error)"]) { $1 })
+            return .notComposed(archive.id)
+        }
+    }
+}
+
+/// Stops composing when the server stops.
+struct ComposerStop: Service {
+    let composer: FFmpegComposer
+
+    func run() async throws {
+        try? await gracefulShutdown()
+        await composer.stop()
+    }
+}
