@@ -76,7 +76,7 @@ import Testing
                 print([(i.filename, i.file_size, i.date_time) for i in z.infolist()])
                 """
             let listed = try output("python3", ["-c", script, path])
-            let date = "(2026, 9, 21, 13, 33, 20)"
+            let date = "(2026, 9, 21, 14, 13, 20)"
             #expect(
                 listed == "[('7f3a.json', 2, \(date)), ('a.webm', 100000, \(date)), ('empty.webm', 0, \(date))]\n")
             if FileManager.default.isExecutableFile(atPath: "/usr/bin/unzip") {
