@@ -205,8 +205,7 @@ public struct ConfabServer: Sendable {
         }
         if let composer {
             opened.add { await composer.stop() }
-            // Restored archives may have to be composed.
-            try await gateway.eventLoop.submit { gateway.value.runner.composer = composer }.get()
+            try await gateway.eventLoop.submit { gateway.value.compose(with: composer) }.get()
         }
         let recorder = try await archives.start(on: gateway, makeRecorder ?? usual)
         if let recorder { opened.add { recorder.stop() } }

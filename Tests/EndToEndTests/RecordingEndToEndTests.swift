@@ -50,7 +50,7 @@ struct RecordingEndToEndTests {
         }
         try await wait(room, for: 60_000)
         room.recorder.send(.note(archive, .layout("bestFit", stylesheet: nil, screenshareType: nil)))
-        room.plane.perform(.update(RecordedRoom.stream(1), audio: false, video: true))
+        room.plane.perform(.update(RecordedRoom.stream(1), by: RecordedRoom.client(1), audio: false, video: true))
         room.recorder.send(.remove(archive, RecordedRoom.stream(3)))
         let third = "\(RecordedRoom.stream(3)).webm"
         try await eventually("the third file is not complete") {

@@ -66,6 +66,24 @@ struct ArchiveLogTests {
         }
     }
 
+    @Test("lines that composing does not need are neither read nor counted as damaged")
+    func remarks() {
+        let text = """
+            {"t":0,"e":"archive","id":"a","sessionId":"s","hasAudio":true,"hasVideo":true,"fps":25}
+            {"t":0,"e":"began","at":1700000000000}
+            {"t":5,"e":"fileEnd","stream":"1","file":"1.webm","size":7}
+            {"t":5,"e":"failed","stream":"1","reason":"diskFull"}
+
+            """
+        let log = ArchiveLog(Array(text.utf8))
+        #expect(log.lines.count == 1 && log.skipped == 0)
+        guard case .archive(let opening)? = log.lines.first?.event else {
+            Issue.record("\(log.lines)")
+            return
+        }
+        #expect(opening.canvas == ArchiveCanvas() && opening.layout == ArchiveLayout())
+    }
+
     @Test("damaged and unknown lines are skipped and counted, and the time never goes back")
     func damaged() {
         let text = """

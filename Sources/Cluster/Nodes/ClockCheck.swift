@@ -17,6 +17,7 @@ public struct ClockCheck: Sendable {
 
     private var isOff = false
 
+    /// Creates a check that has compared nothing yet.
     public init() {}
 
     /// Compares two readings. The ledger read its clock at some moment between the request and the answer.

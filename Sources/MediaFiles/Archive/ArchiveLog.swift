@@ -13,6 +13,9 @@ public struct ArchiveLog: Hashable, Sendable {
 
     /// The readable lines. Their times never decrease.
     public var lines: [ArchiveLogLine] = []
+    /// The events that the recorder writes for people who read the log, and that composing does not need.
+    private static let remarks: Set<String> = ["began", "fileEnd", "failed"]
+
     /// The number of lines that were skipped, because they are damaged or their event is newer than this program.
     public private(set) var skipped = 0
     /// Whether the last line was cut off, because the server ended while it wrote. That line is dropped.
@@ -35,9 +38,11 @@ public struct ArchiveLog: Hashable, Sendable {
 
     private mutating func take(_ bytes: ArraySlice<UInt8>) {
         guard !bytes.isEmpty else { return }
-        guard bytes.count <= Self.maxLine, case .object(let members)? = try? JSONReader.parse(bytes),
-            var line = try? ArchiveLogLine(members: members), line.time <= Self.maxTime
-        else { return skipped += 1 }
+        guard bytes.count <= Self.maxLine, case .object(let members)? = try? JSONReader.parse(bytes) else {
+            return skipped += 1
+        }
+        if case .string(let event)? = members["e"], Self.remarks.contains(event) { return }
+        guard var line = try? ArchiveLogLine(members: members), line.time <= Self.maxTime else { return skipped += 1 }
         // A clock that went back must not undo what was drawn before.
         line.time = max(line.time, lines.last?.time ?? .zero)
         lines.append(line)

@@ -65,11 +65,19 @@ struct ArchiveParts: Sendable {
 }
 
 extension Gateway {
-    /// Makes sessions recordable from now on.
+    /// Makes sessions recordable.
     fileprivate func record(with recorder: any SessionRecorder) {
         runner.recorder = recorder
         var settings = runner.hubSettings
         settings.rules.recordsSessions = true
+        runner.submit(.settingsChanged(settings))
+    }
+
+    /// Makes composed archives possible. Call this before archives are restored, because they may have to be composed.
+    func compose(with composer: any ArchiveComposer) {
+        runner.composer = composer
+        var settings = runner.hubSettings
+        settings.rules.composesArchives = true
         runner.submit(.settingsChanged(settings))
     }
 }

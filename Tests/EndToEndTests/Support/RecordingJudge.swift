@@ -38,6 +38,9 @@ enum RecordingJudge {
             Double.init)
     }
 
-    /// Whether all of a file can be decoded.
-    static func decodes(_ file: String) throws -> Bool { try run("ffmpeg", ["-i", file, "-f", "null", "-"]).isGood }
+    /// Whether all of a file can be decoded. Frames keep their times in milliseconds: with a guessed frame rate, two frames that arrived
+    /// together would get one time, and ffmpeg would complain.
+    static func decodes(_ file: String) throws -> Bool {
+        try run("ffmpeg", ["-i", file, "-fps_mode", "passthrough", "-enc_time_base", "-1", "-f", "null", "-"]).isGood
+    }
 }

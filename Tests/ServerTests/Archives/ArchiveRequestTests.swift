@@ -71,6 +71,7 @@ struct ArchiveRequestTests {
         ) { configuration in
             configuration.rules.recordingNotice = .zero
             configuration.recording.enabled = records
+            configuration.archives.ffmpeg = "/missing/ffmpeg"
         } _: { server in
             var recorders = made.makeAsyncIterator()
             try await body(try Place(server), records ? await recorders.next() : nil)
