@@ -150,7 +150,8 @@ let package = Package(
         .target(
             name: "Server",
             dependencies: [
-                "CPostgres", "CSockets", "Cluster", "Composing", "Datagrams", "MediaFiles", "RTC", "Redis", "SFU", "Signaling",
+                "CPostgres", "CSockets", "Cluster", "Composing", "Datagrams", "MediaFiles", "RTC", "Redis", "SFU",
+                "Signaling",
                 "Wire",
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "Configuration", package: "swift-configuration"),
@@ -184,7 +185,8 @@ let package = Package(
         .executableTarget(
             name: "Command",
             dependencies: [
-                "Composing", "Datagrams", "Layout", "MediaFiles", "Peers", "RTC", "Robots", "Server", "Signaling", "Wire",
+                "Composing", "Datagrams", "Layout", "MediaFiles", "Peers", "RTC", "Robots", "Server", "Signaling",
+                "Wire",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -304,7 +306,9 @@ let package = Package(
         // Replays saved fuzzer inputs through the fuzzed functions. `Targets` is a link to these.
         .testTarget(
             name: "FuzzTests",
-            dependencies: ["Cluster", "Layout", "MediaFiles", "RTC", "Redis", "Server", "Signaling", "TestSupport", "Wire"],
+            dependencies: [
+                "Cluster", "Layout", "MediaFiles", "RTC", "Redis", "Server", "Signaling", "TestSupport", "Wire",
+            ],
             swiftSettings: settings
         ),
         // Attacks on the executable through raw sockets, without the server's own code, which might share its bugs.

@@ -41,7 +41,9 @@ import Wire
         }
 
         @discardableResult
-        func unpublish(_ stream: UInt64) -> LoopPlacement.Destination { place(.unpublish(Self.stream(stream), by: Self.client(0))) }
+        func unpublish(_ stream: UInt64) -> LoopPlacement.Destination {
+            place(.unpublish(Self.stream(stream), by: Self.client(0)))
+        }
 
         @discardableResult
         func leave(_ client: UInt64) -> LoopPlacement.Destination { place(.leave(Self.client(client))) }
