@@ -198,7 +198,7 @@ public struct ConfabServer: Sendable {
         let usual: RecorderFactory = { [configuration, logger] report in
             Recorder.make(configuration, media: media?.plane, clock: clock, logger: logger, report: report)
         }
-        let composer = await FFmpegComposer.find(
+        let composer = FFmpegComposer(
             configuration.archives.ffmpeg, folder: configuration.recordingFolder, logger: logger
         ) { input in
             gateway.eventLoop.execute { gateway.value.runner.submit(input) }

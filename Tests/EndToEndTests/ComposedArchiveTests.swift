@@ -24,8 +24,8 @@ struct ComposedArchiveTests {
 
     private func composer(
         in room: RecordedRoom, _ report: @escaping @Sendable (Input) -> Void
-    ) async throws -> FFmpegComposer {
-        let found = await FFmpegComposer.find(
+    ) throws -> FFmpegComposer {
+        let found = FFmpegComposer(
             "ffmpeg", folder: room.folder.path, logger: Logger(label: "test"), report: report)
         return try #require(found)
     }
@@ -48,7 +48,7 @@ struct ComposedArchiveTests {
         let length = Double(try #require(room.result(of: archive)).1.duration.wholeMilliseconds) / 1_000
 
         let reports = Mutex<[Input]>([])
-        let composer = try await composer(in: room) { input in reports.withLock { $0.append(input) } }
+        let composer = try composer(in: room) { input in reports.withLock { $0.append(input) } }
         composer.compose(record(in: room))
         var missing = record(in: room)
         missing.id = ArchiveID(high: 9, low: 9)

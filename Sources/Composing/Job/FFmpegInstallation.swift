@@ -31,7 +31,10 @@ public struct FFmpegInstallation: Hashable, Sendable {
         return FFmpegInstallation(path: path, version: version)
     }
 
-    static func locate(_ name: String) -> String? {
+    /// Returns the path of an executable file; nil if there is none. Does not look whether it is ffmpeg.
+    ///
+    /// - Parameter name: as in `find`.
+    public static func locate(_ name: String) -> String? {
         let folders = (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":")
         let paths = name.contains("/") ? [name] : folders.map { "\($0)/\(name)" }
         return paths.first { FileManager.default.isExecutableFile(atPath: $0) }

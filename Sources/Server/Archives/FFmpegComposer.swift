@@ -8,33 +8,21 @@ import Signaling
 ///
 /// When the server stops, the work that is left is done after the next start: the hub asks for it again.
 final class FFmpegComposer: ArchiveComposer {
-    private let folder: String
-    private let ffmpeg: FFmpegInstallation
-    private let logger: Logger
     private let waiting: AsyncStream<ArchiveRecord>.Continuation
     private let worker: Task<Void, Never>
 
-    /// Finds ffmpeg. Returns nil if it is missing or too old: then only individual archives can be recorded.
+    /// Returns nil if there is no ffmpeg: then only individual archives can be recorded. Its version is looked at with each archive,
+    /// because that takes longer than the start of a server should.
     ///
     /// - Parameters:
     ///   - name: the path of ffmpeg, or the name of a command in `PATH`.
     ///   - report: receives `Input.composed` or `notComposed`. Called in no particular thread.
-    static func find(
-        _ name: String, folder: String, logger: Logger, report: @escaping @Sendable (Input) -> Void
-    ) async -> FFmpegComposer? {
-        do {
-            let found = try await FFmpegInstallation.find(name)
-            return FFmpegComposer(found, folder: folder, logger: logger, report: report)
-        } catch {
-            logger.notice("Composed archives are not available", metadata: ["reason": "\(error)"])
+    init?(_ name: String, folder: String, logger: Logger, report: @escaping @Sendable (Input) -> Void) {
+        guard let ffmpeg = FFmpegInstallation.locate(name) else {
+            logger.notice(
+                "Composed archives are not available, because ffmpeg is missing", metadata: ["ffmpeg": "\(name)"])
             return nil
         }
-    }
-
-    private init(
-        _ ffmpeg: FFmpegInstallation, folder: String, logger: Logger, report: @escaping @Sendable (Input) -> Void
-    ) {
-        (self.folder, self.ffmpeg, self.logger) = (folder, ffmpeg, logger)
         let (archives, waiting) = AsyncStream.makeStream(of: ArchiveRecord.self)
         self.waiting = waiting
         worker = Task(priority: .background) {
@@ -56,14 +44,14 @@ final class FFmpegComposer: ArchiveComposer {
     }
 
     /// Returns what has to be composed. The layout and the classes of streams are in the archive's event log.
-    private static func job(_ archive: ArchiveRecord, in folder: String, _ ffmpeg: FFmpegInstallation) -> ComposeJob {
+    private static func job(_ archive: ArchiveRecord, in folder: String, _ ffmpeg: String) -> ComposeJob {
         var options = ComposeOptions()
         options.canvas = archive.request.resolution.flatMap { ArchiveCanvas($0) }
         (options.hasAudio, options.hasVideo) = (archive.request.hasAudio, archive.request.hasVideo)
         if let bitrate = archive.request.maxBitrate { options.quality = .bitrate(bitrate) }
         if let parameter = archive.request.quantization { options.quality = .quantization(parameter) }
         var job = ComposeJob(folder: "\(folder)/\(archive.id)", options: options)
-        job.ffmpeg = ffmpeg.path
+        job.ffmpeg = ffmpeg
         // A file that an earlier run has finished was not reported.
         job.overwrites = true
         return job
