@@ -158,11 +158,11 @@ const methods = (session, token) => [
 
 // The same for the newer SDK, without the lists.
 const newerMethods = (session, model) => [
-  ['start_archive', [model('CreateArchiveRequest', { session_id: session })], 'NotFoundError', 404, 'Nobody'],
-  ['get_archive', [id], 'NotFoundError', 404, 'archive'],
-  ['stop_archive', [id], 'NotFoundError', 404, 'archive'],
-  ['delete_archive', [id], 'NotFoundError', 404, 'archive'],
-  ['change_archive_layout', [id, model('ComposedLayout', { type: 'pip' })], 'NotFoundError', 404, 'archive'],
+  ['start_archive', [model('CreateArchiveRequest', { session_id: session })], 'HttpRequestError', 409, ''],
+  ['get_archive', [id], 'NotFoundError', 404, 'This project has no archive'],
+  ['stop_archive', [id], 'NotFoundError', 404, 'This project has no archive'],
+  ['delete_archive', [id], 'NotFoundError', 404, 'This project has no archive'],
+  ['change_archive_layout', [id, model('ComposedLayout', { type: 'pip' })], 'NotFoundError', 404, 'This project has no archive'],
   ['add_stream_to_archive', [id, model('AddStreamRequest', { stream_id: id })], 'NotFoundError', 404, ''],
   ['remove_stream_from_archive', [id, id], 'NotFoundError', 404, ''],
   ['start_broadcast', [model('CreateBroadcastRequest', {
