@@ -164,11 +164,8 @@ def split_redis(cluster, report):
     node.machine.cut(replicas)
 
     def enter(visitor):
-        while time.monotonic() - start < 25:
-            if visitor.try_to_join(ROOM):
-                owners.append((round(time.monotonic() - start, 2), visitor.node))
-                return
-            time.sleep(0.1)
+        if until(lambda: visitor.try_to_join(ROOM), start + 25 - time.monotonic(), 0.1):
+            owners.append((round(time.monotonic() - start, 2), visitor.node))
     with ThreadPoolExecutor(2) as pool:
         entering = [pool.submit(enter, visitor) for visitor in (here, there)]
         last(12, start)

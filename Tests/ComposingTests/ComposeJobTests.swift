@@ -169,7 +169,7 @@ struct ComposeJobTests {
         }
     }
 
-    @Test("the last picture stands when a stream sends nothing any longer, or only one picture in seconds")
+    @Test("the last frame stays when a stream stops sending, or sends only one frame in several seconds")
     func stale() async throws {
         try await TestArchive.with { archive in
             try await archive.make("x.webm", Self.first, seconds: 1)

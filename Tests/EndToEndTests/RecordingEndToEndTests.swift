@@ -132,7 +132,7 @@ struct RecordingEndToEndTests {
         #expect(RecordingRecovery(path: room.folder.path, logger: .init(label: "test")).unfinished.isEmpty)
     }
 
-    @Test("archives and streams that cannot be recorded are refused, and the others go on")
+    @Test("archives and streams that cannot be recorded are refused, and the others continue")
     func refusals() async throws {
         let room = try RecordedRoom()
         try await room.publish(1)
@@ -160,7 +160,7 @@ struct RecordingEndToEndTests {
     }
 
     @Test(
-        "a full disk ends the archive with files that play, and the call goes on",
+        "a full disk ends the archive with files that play, and the call continues",
         .enabled(if: geteuid() == 0 && FileManager.default.isExecutableFile(atPath: "/bin/mount"), "needs root"))
     func diskFull() async throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: "confab-disk-\(UUID().uuidString)")

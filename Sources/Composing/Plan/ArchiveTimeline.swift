@@ -30,7 +30,7 @@ struct ArchiveTimeline {
         /// The place in the order of inclusion.
         var order: Int
         var range: Range<Int64>
-        /// Whether the stream goes on in the next span, from another file or turned.
+        /// Whether the stream continues in the next span, from another file or with another rotation.
         var continues = false
     }
 

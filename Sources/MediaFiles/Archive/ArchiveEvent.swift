@@ -10,9 +10,9 @@ public enum ArchiveEvent: Hashable, Sendable {
     case stream(ArchivedStream)
     /// A file begins. Its time 0 is the time of the line.
     case file(ArchivedFile)
-    /// The stream's video is sent, or is not any longer. At first it is sent.
+    /// The stream's video was turned on or off. A stream begins with its video on.
     case video(stream: String, isOn: Bool)
-    /// The stream's audio is sent, or is not any longer. At first it is sent.
+    /// The stream's audio was turned on or off. A stream begins with its audio on.
     case audio(stream: String, isOn: Bool)
     /// The stream's picture has another size in pixels.
     case size(stream: String, width: Int, height: Int)
@@ -30,7 +30,7 @@ public enum ArchiveEvent: Hashable, Sendable {
     case lost(stream: String, for: Duration)
     /// The recorded time stands still, because nobody publishes.
     case pause(at: Timestamp)
-    /// The recorded time goes on.
+    /// The recorded time continues.
     case resume(at: Timestamp)
     /// The last line, with the `reason` of the API.
     case end(reason: String)

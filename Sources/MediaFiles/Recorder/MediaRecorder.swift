@@ -23,7 +23,7 @@ public struct MediaRecorder: Sendable {
         case end(at: MediaTime)
         /// Request a keyframe from the publisher.
         case requestKeyframe
-        /// The size of the video from now on.
+        /// The new size of the video.
         case size(PictureSize, at: MediaTime)
         /// The video stood still for this long before `at`, because packets were lost.
         case lost(MediaInterval, at: MediaTime)

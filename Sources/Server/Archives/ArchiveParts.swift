@@ -39,7 +39,7 @@ struct ArchiveParts: Sendable {
         let made = makeRecorder { [logger] event in
             if case .streamFailed(let archive, let stream, let failure) = event {
                 logger.warning(
-                    "A stream is not recorded any longer",
+                    "Stopped recording a stream",
                     metadata: ["archive": "\(archive)", "stream": "\(stream)", "reason": "\(failure)"])
             }
             gateway.eventLoop.execute { gateway.value.runner.submit(.recording(event)) }

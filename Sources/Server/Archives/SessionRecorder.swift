@@ -26,6 +26,6 @@ extension Recorder: SessionRecorder {}
 ///
 /// The result is reported as `Input.composed` or `Input.notComposed`, exactly once for each call.
 protocol ArchiveComposer: Sendable {
-    /// Begins to compose, or goes on where an earlier run of the server has stopped. Does not block.
+    /// Starts composing, or resumes what an earlier run of the server left unfinished. Does not block.
     func compose(_ archive: ArchiveRecord)
 }

@@ -31,7 +31,7 @@ public enum RecordingEvent: Equatable, Sendable {
     case ended(ArchiveID, RecordingEnd, RecordingResult)
     /// The archive could not be started. There is nothing to download.
     case failed(ArchiveID, RecordingFailure)
-    /// A stream could not be recorded, or its file cannot be written any longer. The archive goes on.
+    /// A stream could not be recorded, or writing its file failed. The archive continues.
     case streamFailed(ArchiveID, StreamID, RecordingFailure)
     /// The server ended while it recorded this archive, and the recorder has completed its files. Sent once after a start,
     /// before any other event of an archive.

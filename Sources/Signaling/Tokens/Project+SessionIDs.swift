@@ -12,7 +12,7 @@ extension Project {
 
     /// - Parameters:
     ///   - relayedOnly: whether the session must never fall back to routed media. Ignored for a routed session.
-    ///   - isPrivate: whether the session may never be recorded, whoever asks for it.
+    ///   - isPrivate: whether requests to record the session are always refused.
     public func makeSessionID(
         mediaMode: MediaMode, relayedOnly: Bool = false, isPrivate: Bool = false, now: Timestamp,
         using generator: inout some RandomNumberGenerator

@@ -20,7 +20,7 @@ public struct ArchiveInfo: Payload {
 }
 
 extension SessionNotice {
-    /// The archive into which a session is recorded from now on. The server sends this before it records anything.
+    /// An archive that is about to record a session. The server sends this before it records anything.
     public struct ArchiveStarted: Payload {
         /// The id of the session that is recorded.
         public var session = SessionID.unset

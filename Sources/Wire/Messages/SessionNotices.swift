@@ -43,7 +43,7 @@ public enum SessionNotice: Equatable, Sendable, MessageSet {
     case layersWanted(LayersWanted)
     /// Notifies the members of a routed session who is speaking.
     case speaking(Speaking)
-    /// The session is recorded from now on. Recording begins a moment later.
+    /// A recording of the session is about to begin.
     case archiveStarted(ArchiveStarted)
     /// The session is no longer recorded into this archive.
     case archiveStopped(ArchiveStopped)

@@ -237,7 +237,7 @@ export class SessionCore {
     this.listed(message, [new OTEvent('sessionConnected'), ...own, ...archives.map(archiveStarted)]);
   }
 
-  /** @param {Message} archive an archive into which the session is recorded from now on */
+  /** @param {Message} archive an archive that is about to record the session */
   archiveStarted(archive) {
     if (this.#archives.has(archive.archiveId)) return;
     this.#archives.set(archive.archiveId, { name: archive.name ?? '', consent: archive.consent ?? false });
