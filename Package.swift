@@ -196,7 +196,7 @@ let package = Package(
         .target(
             name: "TestSupport",
             dependencies: [
-                "Cluster", "RTC", .product(name: "Crypto", package: "swift-crypto"),
+                "CSpawn", "Cluster", "RTC", .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "CryptoExtras", package: "swift-crypto"),
             ],
             swiftSettings: settings
@@ -297,7 +297,7 @@ let package = Package(
             name: "EndToEndTests",
             dependencies: [
                 "AppModel", "Confab", "ConfabHeadless", "OpenTokCompat", "Peers", "RTC", "Robots", "SFU",
-                "Server", "Signaling", "Wire",
+                "Server", "Signaling", "TestSupport", "Wire",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "Logging", package: "swift-log"),
             ],

@@ -108,3 +108,12 @@ pid_t confab_spawn(
   errno = failure;
   return child;
 }
+
+int confab_spawn_close_others(posix_spawn_file_actions_t *actions) {
+#ifdef __linux__
+  return posix_spawn_file_actions_addclosefrom_np(actions, 3);
+#else
+  (void)actions;
+  return 0;
+#endif
+}

@@ -3,6 +3,7 @@ import Logging
 import SFU
 import Signaling
 import Synchronization
+import TestSupport
 import Testing
 import Wire
 
@@ -182,11 +183,6 @@ struct RecordingEndToEndTests {
     }
 
     private static func shell(_ command: String) -> Bool {
-        let process = Process()
-        process.executableURL = URL(filePath: "/bin/sh")
-        process.arguments = ["-c", command]
-        try? process.run()
-        process.waitUntilExit()
-        return process.terminationStatus == 0
+        (try? ChildProgram.run("/bin/sh", ["-c", command]))?.status == 0
     }
 }

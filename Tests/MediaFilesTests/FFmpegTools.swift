@@ -1,33 +1,17 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// Runs `ffmpeg` and `ffprobe`, which judge the files that these tests write.
 enum FFmpegTools {
-    static let areHere = path("ffmpeg") != nil && path("ffprobe") != nil
-
-    private static func path(_ name: String) -> String? {
-        (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":").map { "\($0)/\(name)" }
-            .first { FileManager.default.isExecutableFile(atPath: $0) }
-    }
+    static let areHere = ChildProgram.path("ffmpeg") != nil && ChildProgram.path("ffprobe") != nil
 
     /// Returns the standard output of `ffprobe` or `ffmpeg`. A failure fails the test, and so does an error line
     /// unless it may complain.
     static func run(_ name: String, _ arguments: [String], mayComplain: Bool = false) throws -> [UInt8] {
-        let process = Process()
-        process.executableURL = URL(filePath: try #require(path(name)))
-        process.arguments = ["-hide_banner", "-v", "error"] + arguments
-        let (output, complaints) = (Pipe(), Pipe())
-        process.standardInput = FileHandle.nullDevice
-        process.standardOutput = output
-        process.standardError = complaints
-        try process.run()
-        let bytes = try output.fileHandleForReading.readToEnd() ?? Data()
-        let said = try complaints.fileHandleForReading.readToEnd() ?? Data()
-        process.waitUntilExit()
-        #expect(
-            process.terminationStatus == 0 && (said.isEmpty || mayComplain),
-            "\(name) says: \(String(decoding: said, as: UTF8.self))")
-        return [UInt8](bytes)
+        let result = try ChildProgram.run(name, ["-hide_banner", "-v", "error"] + arguments)
+        #expect(result.status == 0 && (result.complaints.isEmpty || mayComplain), "\(name): \(result.complaints)")
+        return result.output
     }
 
     /// Calls `body` with the path of a temporary file with these bytes.

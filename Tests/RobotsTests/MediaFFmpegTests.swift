@@ -1,5 +1,6 @@
 import Foundation
 import RTC
+import TestSupport
 import Testing
 
 @testable import MediaFiles
@@ -76,26 +77,12 @@ struct MediaFFmpegTests {
 }
 
 enum FFmpeg {
-    private static let path = (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":")
-        .map { "\($0)/ffmpeg" }.first { FileManager.default.isExecutableFile(atPath: $0) }
-    static var isHere: Bool { path != nil }
+    static let isHere = ChildProgram.path("ffmpeg") != nil
 
     /// Returns ffmpeg's standard output. Error output fails the test unless it is allowed.
     static func run(_ arguments: [String], mayComplain: Bool = false) throws -> [UInt8] {
-        let process = Process()
-        process.executableURL = URL(filePath: try #require(path))
-        process.arguments = ["-hide_banner", "-nostdin", "-v", "error"] + arguments
-        let output = Pipe()
-        let complaints = FileManager.default.temporaryDirectory.appending(path: "confab-ffmpeg-\(UUID()).log")
-        FileManager.default.createFile(atPath: complaints.path, contents: nil)
-        defer { try? FileManager.default.removeItem(at: complaints) }
-        process.standardOutput = output
-        process.standardError = try FileHandle(forWritingTo: complaints)
-        try process.run()
-        let bytes = try output.fileHandleForReading.readToEnd() ?? Data()
-        process.waitUntilExit()
-        let said = try String(contentsOf: complaints, encoding: .utf8)
-        #expect(process.terminationStatus == 0 && (said.isEmpty || mayComplain), "ffmpeg says: \(said)")
-        return [UInt8](bytes)
+        let result = try ChildProgram.run("ffmpeg", ["-hide_banner", "-nostdin", "-v", "error"] + arguments)
+        #expect(result.status == 0 && (result.complaints.isEmpty || mayComplain), "ffmpeg: \(result.complaints)")
+        return result.output
     }
 }

@@ -1,5 +1,6 @@
 import Foundation
 import SwiftASN1
+import TestSupport
 import Testing
 import X509
 
@@ -244,15 +245,8 @@ import X509
         let file = NSTemporaryDirectory() + "/confab-qr-" + UUID().uuidString + ".pgm"
         try image.write(to: URL(fileURLWithPath: file))
         defer { try? FileManager.default.removeItem(atPath: file) }
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: try #require(Self.zbarimg))
-        process.arguments = ["--quiet", "--raw", "-Sdisable", "-Sqrcode.enable", file]
-        let pipe = Pipe()
-        process.standardOutput = pipe
-        process.standardError = FileHandle.nullDevice
-        try process.run()
-        let output = try pipe.fileHandleForReading.readToEnd() ?? Data()
-        process.waitUntilExit()
-        return String(decoding: output, as: UTF8.self).trimmingCharacters(in: .newlines)
+        let read = try ChildProgram.run(
+            try #require(Self.zbarimg), ["--quiet", "--raw", "-Sdisable", "-Sqrcode.enable", file])
+        return read.text.trimmingCharacters(in: .newlines)
     }
 }

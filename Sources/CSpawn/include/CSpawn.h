@@ -3,6 +3,7 @@
 #ifndef CSPAWN_H
 #define CSPAWN_H
 
+#include <spawn.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -31,5 +32,10 @@ int confab_spawn_pipe(int ends[2]);
 pid_t confab_spawn(
   const char *path, char *const arguments[], char *const environment[], const char *directory, int output, int errors,
   const struct confab_spawn_limits *limits);
+
+/// Makes posix_spawn(3) close all descriptors from 3 on in the child. On macOS a flag of posix_spawn does this, and nothing is added.
+///
+/// Returns 0, or an error number.
+int confab_spawn_close_others(posix_spawn_file_actions_t *actions);
 
 #endif

@@ -1,30 +1,16 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// Runs `ffprobe` and `ffmpeg`, which judge recordings.
 enum RecordingJudge {
-    static let isHere = ["ffmpeg", "ffprobe"].allSatisfy { path($0) != nil }
-
-    private static func path(_ name: String) -> String? {
-        (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":").map { "\($0)/\(name)" }
-            .first { FileManager.default.isExecutableFile(atPath: $0) }
-    }
+    static let isHere = ["ffmpeg", "ffprobe"].allSatisfy { ChildProgram.path($0) != nil }
 
     /// Returns the lines that a program prints, and whether it succeeded without a complaint.
     private static func run(_ name: String, _ arguments: [String]) throws -> (lines: [String], isGood: Bool) {
-        let process = Process()
-        process.executableURL = URL(filePath: try #require(path(name)))
-        process.arguments = ["-hide_banner", "-v", "error"] + arguments
-        let (output, complaints) = (Pipe(), Pipe())
-        process.standardInput = FileHandle.nullDevice
-        (process.standardOutput, process.standardError) = (output, complaints)
-        try process.run()
-        let text = try output.fileHandleForReading.readToEnd() ?? Data()
-        let complaint = try complaints.fileHandleForReading.readToEnd() ?? Data()
-        process.waitUntilExit()
-        let lines = String(decoding: text, as: UTF8.self).split(whereSeparator: \.isNewline).map(String.init)
-        if !complaint.isEmpty { print(String(decoding: complaint, as: UTF8.self)) }
-        return (lines, process.terminationStatus == 0 && complaint.isEmpty)
+        let result = try ChildProgram.run(name, ["-hide_banner", "-v", "error"] + arguments)
+        if !result.complaints.isEmpty { print(result.complaints) }
+        return (result.lines, result.status == 0 && result.complaints.isEmpty)
     }
 
     /// The codecs of a file's tracks.

@@ -1,6 +1,7 @@
 import Foundation
 import NIOHTTP1
 import Signaling
+import TestSupport
 import Testing
 import Wire
 
@@ -298,18 +299,9 @@ struct ArchiveRequestTests {
                 "-B", "-c", script, place.rooms.place.base, project.apiKey, project.apiSecret.revealed,
                 place.session.text, "\(stream)",
             ]
-            let (status, output) = try await blocking {
-                let process = Process()
-                let pipe = Pipe()
-                process.executableURL = URL(filePath: try #require(Self.python))
-                process.arguments = arguments
-                (process.standardOutput, process.standardError) = (pipe, pipe)
-                try process.run()
-                let data = try pipe.fileHandleForReading.readToEnd() ?? Data()
-                process.waitUntilExit()
-                return (process.terminationStatus, String(decoding: data, as: UTF8.self))
-            }
-            #expect(status == 0 && output.hasSuffix("done\n"), "\(output)")
+            let python = try #require(Self.python)
+            let result = try await blocking { try ChildProgram.run(python, arguments) }
+            #expect(result.status == 0 && result.text.hasSuffix("done\n"), "\(result.text)\(result.complaints)")
         }
     }
 }

@@ -22,17 +22,9 @@ import Testing
 
     /// Runs a program and returns what it prints. Fails if it does.
     private func output(_ program: String, _ arguments: [String]) throws -> String {
-        let process = Process()
-        let pipe = Pipe()
-        process.executableURL = URL(filePath: "/usr/bin/env")
-        process.arguments = [program] + arguments
-        (process.standardOutput, process.standardError) = (pipe, pipe)
-        try process.run()
-        let data = try pipe.fileHandleForReading.readToEnd() ?? Data()
-        process.waitUntilExit()
-        let text = String(decoding: data, as: UTF8.self)
-        try #require(process.terminationStatus == 0, "\(program): \(text)")
-        return text
+        let result = try ChildProgram.run(program, arguments)
+        try #require(result.status == 0, "\(program): \(result.text)\(result.complaints)")
+        return result.text
     }
 
     private func withFile<Result>(_ body: (String) throws -> Result) throws -> Result {

@@ -1,6 +1,7 @@
 import Dispatch
 import Foundation
 import Synchronization
+import TestSupport
 
 @testable import Server
 
@@ -39,20 +40,13 @@ final class PostgresCluster: Sendable {
 
     /// A process that was started.
     private struct Running {
-        var process: Process
+        var program: ChildProgram
         /// The process ends when this process does, because it reads from this pipe.
         var input: Pipe
-        /// Signaled when the process has ended.
-        var ended: DispatchSemaphore
 
-        /// Waits until the process has ended, and kills it if that takes more than 30 seconds. Returns whether it ended by
-        /// itself.
+        /// Waits until the process has ended, and kills it if that takes more than 30 seconds. Returns whether it succeeded.
         @discardableResult
-        func waitForEnd() -> Bool {
-            if ended.wait(timeout: .now() + 30) == .success { return true }
-            Foundation.kill(process.processIdentifier, SIGKILL)
-            return false
-        }
+        func waitForEnd() -> Bool { program.waitForEnd(seconds: 30) == 0 }
     }
 
     /// - Parameter isDurable: whether commits wait for the disk.
@@ -70,7 +64,7 @@ final class PostgresCluster: Sendable {
             "--locale=C", "--no-sync", ">initdb.log", "2>&1",
         ]
         let initdb = try Self.run(initialize.joined(separator: " "), in: directory)
-        guard initdb.waitForEnd(), initdb.process.terminationStatus == 0 else {
+        guard initdb.waitForEnd() else {
             let log = (try? String(contentsOfFile: directory + "/initdb.log", encoding: .utf8)) ?? ""
             try? FileManager.default.removeItem(atPath: directory)
             throw Failure(text: "initdb failed: \(log)")
@@ -85,26 +79,14 @@ final class PostgresCluster: Sendable {
     }
 
     private static func run(_ command: String, in directory: String) throws -> Running {
-        let (process, input, ended) = (Process(), Pipe(), DispatchSemaphore(value: 0))
-        process.terminationHandler = { _ in ended.signal() }
-        let line = "cd \(directory) && \(command)"
-        if let user {
-            process.executableURL = URL(filePath: "/usr/bin/setpriv")
-            process.arguments = [
-                "--reuid=\(user.pw_uid)", "--regid=\(user.pw_gid)", "--clear-groups", "/bin/sh", "-c", line,
-            ]
-        } else {
-            process.executableURL = URL(filePath: "/bin/sh")
-            process.arguments = ["-c", line]
-        }
-        process.standardInput = input
-        // The shell inherits the signal mask, and Dispatch's threads block SIGCHLD, without which its `wait` never returns.
-        var (none, before) = (sigset_t(), sigset_t())
-        sigemptyset(&none)
-        pthread_sigmask(SIG_SETMASK, &none, &before)
-        defer { pthread_sigmask(SIG_SETMASK, &before, nil) }
-        try process.run()
-        return Running(process: process, input: input, ended: ended)
+        let shell = ["/bin/sh", "-c", "cd \(directory) && \(command)"]
+        let words =
+            user.map { ["/usr/bin/setpriv", "--reuid=\($0.pw_uid)", "--regid=\($0.pw_gid)", "--clear-groups"] + shell }
+            ?? shell
+        let input = Pipe()
+        let program = try ChildProgram(
+            words[0], Array(words.dropFirst()), input: input.fileHandleForReading.fileDescriptor)
+        return Running(program: program, input: input)
     }
 
     /// Starts PostgreSQL. Returns before it accepts connections.
