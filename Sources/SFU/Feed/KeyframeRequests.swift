@@ -77,19 +77,20 @@ struct KeyframeRequests: Sendable {
         answeredAt = now
     }
 
-    /// Cancels all requests. Called when no subscriber needs a keyframe.
-    mutating func cancel() { (isWanted, isRefreshWanted) = (false, false) }
-
     /// Records that no keyframe is about to be forwarded. Must be called after the packets that have arrived were
     /// forwarded or dropped.
     mutating func passed() { isArriving = false }
 
-    /// Returns whether a request should be sent now, and if so, records it as sent. Returns true at most once per
+    /// If a request is due, records it as sent and returns what it is for; otherwise returns nil. Returns a need at most once per
     /// `shortestInterval`.
-    mutating func isDue(now: MediaTime) -> Bool { takeDue(now: now) != nil }
-
-    /// If a request is due, records it as sent and returns what it is for; otherwise returns nil.
-    mutating func takeDue(now: MediaTime) -> Need? {
+    ///
+    /// - Parameter isWatched: whether anybody receives the video. If the subscribers that waited for the keyframe have left or
+    ///   can no longer receive it, their requests are canceled.
+    mutating func takeDue(isWatched: Bool, now: MediaTime) -> Need? {
+        guard isWatched else {
+            (isWanted, isRefreshWanted) = (false, false)
+            return nil
+        }
         let isRefreshDue = isRefreshWanted && answeredAt.map { now - $0 >= Self.refreshInterval } ?? true
         guard isWanted || isRefreshDue else { return nil }
         if let requestedAt, now - requestedAt < Self.shortestInterval { return nil }

@@ -103,9 +103,7 @@ extension Ingress {
         let feed = encoding.feed
         let isAlive = encoding.lastPacketAt.map { now - $0 < Self.silence } ?? false
         guard feed.track.kind == .video, isAlive else { return }
-        // Cancel the request if the subscribers that waited for the keyframe have left or can no longer receive it.
-        guard feed.isWatched else { return feed.keyframes.cancel() }
-        guard feed.keyframes.isDue(now: now) else { return }
+        guard feed.keyframes.takeDue(isWatched: feed.isWatched, now: now) != nil else { return }
         output.counters.keyframesRequested &+= 1
         output.sendControl(to: publisher.link, on: path, limit: 128) { writer in
             begin(&writer, for: publisher, isReduced: encoding.track.hasReducedSizeRTCP)

@@ -69,11 +69,8 @@ final class PipedTrack: FeedSource {
     func requestKeyframes(now: MediaTime) {
         guard feedTrack.kind == .video else { return }
         for feed in feedTrack.feeds {
-            guard feed.isWatched else {
-                feed.keyframes.cancel()
-                continue
-            }
-            if let need = feed.keyframes.takeDue(now: now) { pipe.send(.keyframe(id, feed: feed.index, need)) }
+            guard let need = feed.keyframes.takeDue(isWatched: feed.isWatched, now: now) else { continue }
+            pipe.send(.keyframe(id, feed: feed.index, need))
         }
     }
 }

@@ -136,4 +136,13 @@ extension SQLTransaction {
             """,
             [moment.milliseconds, limit])
     }
+
+    /// Deletes at most `limit` rows of archives without files whose status last changed before `moment`.
+    private func deleteEndedArchives(before moment: Timestamp, limit: Int) throws -> Int {
+        try run(
+            """
+            DELETE FROM archive WHERE id IN (
+                SELECT id FROM archive WHERE status IN ('expired', 'failed') AND updatedAt < ? ORDER BY updatedAt LIMIT ?)
+            """, [moment.milliseconds, limit])
+    }
 }

@@ -50,15 +50,6 @@ extension SQLTransaction {
             """, [node, moment?.milliseconds ?? Int64.min, limit]
         ).compactMap { try? ArchiveRecord(row: $0) }
     }
-
-    /// Deletes at most `limit` rows of archives without files whose status last changed before `moment`.
-    func deleteEndedArchives(before moment: Timestamp, limit: Int) throws -> Int {
-        try run(
-            """
-            DELETE FROM archive WHERE id IN (
-                SELECT id FROM archive WHERE status IN ('expired', 'failed') AND updatedAt < ? ORDER BY updatedAt LIMIT ?)
-            """, [moment.milliseconds, limit])
-    }
 }
 
 extension SQLStorage {

@@ -105,6 +105,9 @@ extension RoomRights {
         }
     }
 
+    /// Whether a person with these rights may share a screen in a room with this option.
+    func mayShareScreens(_ share: RoomSharing) -> Bool { share != .hosts || role.moderates }
+
     /// Returns whether the changes affect what only the owners decide: capacity, persistence and password. Those apply
     /// even while the owners are away. Locks, lobbies, chat and screen sharing concern only the people who are
     /// present.

@@ -16,10 +16,8 @@ extension Room {
             let lasts = member.rights.actsForOwners
             if lasts { try permitStoring(verb.options, context) }
             try change(verb.options, lasts: lasts, &context)
-        case .mute(let verb):
-            context.tell(.session(session, .room(.mute(try target(verb, by: member)))))
-        case .stopShare(let verb):
-            context.tell(.session(session, .room(.stopScreens(try target(verb, by: member)))))
+        case .mute(let verb): try mute(verb, by: member, &context)
+        case .stopShare(let verb): try stopShare(verb, by: member, &context)
         case .remove(let verb): try remove(verb, by: member, &context)
         case .role(let verb): try setRole(verb, by: member, &context)
         case .join, .leave, .say, .hand, .react, .file, .removeFile: return
@@ -33,16 +31,11 @@ extension Room {
         return applicant
     }
 
-    private func person(_ client: ConnectionID) throws(WireError) -> RoomRoster.Member {
+    func person(_ client: ConnectionID) throws(WireError) -> RoomRoster.Member {
         guard let member = roster[client] else {
             throw WireError(.notFound, "This person is no longer in the room.")
         }
         return member
-    }
-
-    private func target(_ verb: RoomVerb.Target, by member: RoomRoster.Member) throws(WireError) -> RoomTarget {
-        guard let client = verb.connection else { return .everyone(except: member.binding) }
-        return .one(try person(client).binding)
     }
 
     private mutating func sendAway(_ applicant: RoomApplicant, _ error: WireError, _ context: inout Context) {

@@ -1,5 +1,31 @@
 import Wire
 
+/// The people whom a host of a room, or a cohost, mutes or whose screens they stop. `RoomRights` decides whether they may.
+extension Room {
+    func mute(_ verb: RoomVerb.Target, by member: RoomRoster.Member, _ context: inout Context) throws(WireError) {
+        context.tell(.session(session, .room(.mute(try target(verb, by: member)))))
+    }
+
+    func stopShare(_ verb: RoomVerb.Target, by member: RoomRoster.Member, _ context: inout Context) throws(WireError) {
+        context.tell(.session(session, .room(.stopScreens(try target(verb, by: member)))))
+    }
+
+    /// Returns the named person, or everyone but the member if nobody is named.
+    private func target(_ verb: RoomVerb.Target, by member: RoomRoster.Member) throws(WireError) -> RoomTarget {
+        guard let client = verb.connection else { return .everyone(except: member.binding) }
+        return .one(try person(client).binding)
+    }
+}
+
+extension RoomTarget {
+    func includes(_ place: MatchID?) -> Bool {
+        switch self {
+        case .one(let one): place == one
+        case .everyone(let except): place != except
+        }
+    }
+}
+
 /// Mutes streams at the request of a moderator of the session, a host of the session's room, or an application's
 /// server.
 ///

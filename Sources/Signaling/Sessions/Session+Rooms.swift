@@ -27,7 +27,7 @@ extension Session {
     }
 
     private func mayShareScreen(_ member: Member) -> Bool {
-        !hasScreensOnlyOfHosts || member.match.flatMap { bindings[$0]?.rights?.role.moderates } ?? false
+        !hasScreensOnlyOfHosts || roomRights(of: member)?.mayShareScreens(.hosts) ?? false
     }
 
     /// Throws if the session belongs to a room that does not allow this moderator to remove this person.
@@ -49,15 +49,6 @@ extension Session {
             for stream in member.streams where streams[stream]?.stream.videoType == .screen {
                 forceEnd(stream, of: member.connection.id, &context)
             }
-        }
-    }
-}
-
-extension RoomTarget {
-    func includes(_ place: MatchID?) -> Bool {
-        switch self {
-        case .one(let one): place == one
-        case .everyone(let except): place != except
         }
     }
 }
