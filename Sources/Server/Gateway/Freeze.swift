@@ -21,6 +21,8 @@ struct Freeze {
         case replace(Int)
         /// Too many wait. The socket is closed.
         case refuse(SocketID)
+        /// It is not needed: the rules have never heard of its socket.
+        case drop
     }
 
     /// Something of which only the latest news counts.
@@ -36,6 +38,8 @@ struct Freeze {
     /// When to call ``handleTimeout(at:)``; nil while the rules act.
     private(set) var nextTimeout: Timestamp?
     private var indices: [Topic: Int] = [:]
+    /// The open sockets whose arrival was refused. Without them, each refused arrival would leave an input about its end.
+    private var refused: Set<SocketID> = []
 
     /// Whether the rules must not act.
     var isFrozen: Bool { nextTimeout != nil }
@@ -60,10 +64,21 @@ struct Freeze {
         if case .media(let event) = input, let topic = Self.topic(of: event) {
             if let index = indices[topic] { return .replace(index) }
             indices[topic] = waiting
+        } else if case .closed(let socket, _) = input, refused.remove(socket) != nil {
+            return .drop
         } else if waiting >= Self.maxInputs, let socket = Self.requester(of: input) {
+            if Self.isArrival(input) { refused.insert(socket) }
             return .refuse(socket)
         }
         return .append
+    }
+
+    /// Whether this is the first input about its socket.
+    private static func isArrival(_ input: Input) -> Bool {
+        switch input {
+        case .arrived, .legacyArrived, .perchArrived, .resourceArrived, .operated: true
+        default: false
+        }
     }
 
     private static func topic(of event: MediaEvent) -> Topic? {

@@ -58,6 +58,7 @@ extension HubRunner {
         case .append: return false
         case .replace(let index): inputs[index] = input
         case .refuse(let socket): sockets[socket]?.close(.serviceRestart, Self.waits)
+        case .drop: break
         }
         return true
     }

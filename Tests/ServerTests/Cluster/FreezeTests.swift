@@ -66,9 +66,39 @@ import Wire
             #expect(freeze.admit(input, waiting: Freeze.maxInputs) == .refuse(socket))
         }
         for input in [
-            Input.closed(socket, leaving: true), .unreachable(IdentityID(high: 1, low: 1)), .storageFailed([]),
+            Input.closed(SocketID(rawValue: 8), leaving: true), .unreachable(IdentityID(high: 1, low: 1)),
+            .storageFailed([]),
         ] {
             #expect(freeze.admit(input, waiting: Freeze.maxInputs) == .append)
         }
+    }
+
+    @Test("sockets that come and are refused leave nothing behind")
+    func refusedArrivals() {
+        var freeze = Freeze()
+        freeze.begin(at: start)
+        for number in UInt64(1)...3 {
+            let socket = SocketID(rawValue: number)
+            let arrival = Input.arrived(
+                Arrival(
+                    socket: socket, identity: Identity(id: IdentityID(high: 1, low: number)), address: "203.0.113.1"))
+            #expect(freeze.admit(arrival, waiting: Freeze.maxInputs) == .refuse(socket))
+            #expect(freeze.admit(.closed(socket, leaving: false), waiting: Freeze.maxInputs) == .drop)
+            // Only once: numbers are not used again, so nothing else may be dropped.
+            #expect(freeze.admit(.closed(socket, leaving: false), waiting: Freeze.maxInputs) == .append)
+        }
+    }
+
+    @Test("the end of a socket whose arrival waits is kept, even if its later messages are refused")
+    func admittedArrival() {
+        var freeze = Freeze()
+        freeze.begin(at: start)
+        let socket = SocketID(rawValue: 1)
+        let arrival = Input.arrived(
+            Arrival(socket: socket, identity: Identity(id: IdentityID(high: 1, low: 1)), address: "203.0.113.1"))
+        #expect(freeze.admit(arrival, waiting: Freeze.maxInputs - 1) == .append)
+        let message = Input.message(socket, Envelope(seq: 1, message: .roulette(.count)))
+        #expect(freeze.admit(message, waiting: Freeze.maxInputs) == .refuse(socket))
+        #expect(freeze.admit(.closed(socket, leaving: false), waiting: Freeze.maxInputs) == .append)
     }
 }
