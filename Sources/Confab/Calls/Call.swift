@@ -48,6 +48,10 @@ public struct Call: Hashable, Sendable, Identifiable {
     var endDeadline: Timestamp?
     /// The outcome of the call if the server has not reported one by ``endDeadline``.
     var lateOutcome = CallEnding.Outcome.failed
+    /// When to ask for this call again, because no node of a cluster has continued it yet; nil while not waiting.
+    var rejoinAt: Timestamp?
+    /// When to stop asking; nil if the server has not answered so.
+    var rejoinUntil: Timestamp?
     var session: SessionID?
     /// The value of ``sendsVideo`` that was last reported to the other person; nil if none was reported.
     var toldVideo: Bool?

@@ -95,7 +95,7 @@ extension CallsMachine {
                 (Person(accepted.person), accepted.video, accepted.withVideo)
             if call.state != .active { call.state = .joining }
             (call.isWaiting, call.isRejoining, call.ringDeadline, call.endDeadline) = (false, false, nil, nil)
-            call.lateOutcome = .failed
+            (call.lateOutcome, call.rejoinAt, call.rejoinUntil) = (.failed, nil, nil)
             call.acceptedAt = call.acceptedAt ?? now
         }
         return effects + endOthers(id, now) + join(id, accepted.admission)

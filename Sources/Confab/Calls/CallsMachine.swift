@@ -57,6 +57,10 @@ struct CallsMachine: FeatureMachine, Equatable {
     /// How long to wait for the server to report how a call ended. Counted from the end of the call's ringing time, or
     /// from an error that suggests that the call has ended.
     static let endingGrace = Duration.seconds(5)
+    /// How long to ask for a call whose node of a cluster was lost, until another node continues it.
+    static let rejoinTime = Duration.seconds(30)
+    /// The pause between these requests, if the server does not ask for another one.
+    static let rejoinPause = Duration.seconds(1)
     /// Session errors that occur because the call or the connection has ended. That end is reported separately.
     static let explainedLater: Set<ConfabError.Code> = [
         .connectionRestarted, .connectionLost, .connectFailed, .left, .notConnected, .notJoined, .tokenMatchEnded,
@@ -190,6 +194,7 @@ struct CallsMachine: FeatureMachine, Equatable {
                 + change(call.id) { call in
                     (call.session, call.isPartnerConnected, call.endDeadline) = (nil, false, nil)
                     (call.isRejoining, call.lateOutcome) = (true, .failed)
+                    (call.rejoinAt, call.rejoinUntil) = (nil, nil)
                 }
         }
     }
@@ -292,6 +297,13 @@ struct CallsMachine: FeatureMachine, Equatable {
         case .failure(let error):
             // Do nothing after another restart, because the request is sent again.
             if error.code == .connectionRestarted { return finish }
+            if error.code == .clusterUnavailable, let call = call(id), now < call.rejoinUntil ?? now + Self.rejoinTime {
+                let waits = change(id) { call in
+                    call.rejoinAt = now + (error.retryAfter ?? Self.rejoinPause)
+                    call.rejoinUntil = call.rejoinUntil ?? now + Self.rejoinTime
+                }
+                return waits + finish
+            }
             if error.code == .callState {
                 let told = change(id) { ($0.endDeadline, $0.lateOutcome) = (now + Self.endingGrace, .connectionLost) }
                 return told + finish
@@ -335,7 +347,9 @@ struct CallsMachine: FeatureMachine, Equatable {
 
     // MARK: Time
 
-    var nextTimeout: Timestamp? { calls.flatMap { [$0.ringDeadline, $0.endDeadline] }.compactMap(\.self).min() }
+    var nextTimeout: Timestamp? {
+        calls.flatMap { [$0.ringDeadline, $0.endDeadline, $0.rejoinAt] }.compactMap(\.self).min()
+    }
 
     mutating func handleTimeout(now: Timestamp) -> [Effect] {
         calls.flatMap { call -> [Effect] in
@@ -344,6 +358,10 @@ struct CallsMachine: FeatureMachine, Equatable {
                 // the server no longer has the call.
                 let told = call.lateOutcome == .failed ? send(.end(.init(call: call.id))) : []
                 return told + end(call.id, call.lateOutcome, now: now)
+            }
+            if let due = call.rejoinAt, due <= now {
+                return change(call.id) { $0.rejoinAt = nil }
+                    + send(.rejoin(.init(call: call.id)), for: .rejoin(nil, call.id))
             }
             guard let deadline = call.ringDeadline, deadline <= now else { return [] }
             return end(call.id, call.isOutgoing ? .unanswered : .missed, now: now)
@@ -355,7 +373,7 @@ extension Call {
     /// Whether this and another record of the same call look the same to an application.
     fileprivate func isSeen(as other: Call) -> Bool {
         var (one, two) = (self, other)
-        for path in [\Call.acceptedAt, \.ringDeadline, \.endDeadline] {
+        for path in [\Call.acceptedAt, \.ringDeadline, \.endDeadline, \.rejoinAt, \.rejoinUntil] {
             (one[keyPath: path], two[keyPath: path]) = (nil, nil)
         }
         (one.session, two.session, one.toldVideo, two.toldVideo) = (nil, nil, nil, nil)

@@ -5,6 +5,8 @@ extension ConfabError.Code {
     public static let tokenMatchEnded = Self(.tokenMatchEnded)
     /// The person is searching, chatting or in a call on another device or in another tab.
     public static let elsewhere = Self(.elsewhere)
+    /// The servers of the cluster cannot serve the request now, but probably soon.
+    public static let clusterUnavailable = Self(.clusterUnavailable)
     /// The call's state does not allow the request.
     public static let callState = Self(.callState)
     /// This person is not online on this device. Call ``Presence/appear(_:)`` first.

@@ -72,7 +72,8 @@ func sharedConstants() throws {
         "routedRetry": ms(SFUTransport.retryDelay), "estimateFresh": ms(DownlinkEstimate.freshFor),
         "estimateWait": ms(DownlinkEstimate.maxWait), "publishLongestPause": ms(SessionMembership.longestPause),
         "chatLines": count(RoomChat.maxLines), "chatBytes": count(RoomChat.maxBytes),
-        "rememberedCalls": count(CallsMachine.maxRemembered), "replayMessages": count(replay.messages),
+        "rememberedCalls": count(CallsMachine.maxRemembered), "callRejoin": ms(CallsMachine.rejoinTime),
+        "replayMessages": count(replay.messages),
         "replayBytes": count(replay.bytes), "replayLargeBytes": count(replay.largeBytes),
     ]
     let shared = try ScriptFile.read("scripts/constants.json")

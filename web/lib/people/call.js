@@ -8,6 +8,11 @@ import { sourceOf } from '../session/publisher.js';
 import { endingGrace, endIsTold, lossOf, ringingGrace } from './call-ending.js';
 import { CallMedia } from './call-media.js';
 
+/** How long to ask for a call whose node of a cluster was lost, until another node continues it (milliseconds). */
+export const rejoinMs = 30_000;
+/** The pause between these requests, if the server does not ask for another one (milliseconds). */
+const rejoinPauseMs = 1000;
+
 /** @typedef {import('../signaling/people-messages.js').PersonInfo} PersonInfo */
 /** @typedef {import('../session/publisher.js').Publisher} Publisher */
 /** @typedef {import('../session/roster.js').Stream} Stream */
@@ -297,14 +302,15 @@ export class Call extends Emitter {
   }
 
   #lost() {
-    this.#timers.clear('ending');
+    this.#timers.clear('ending', 'rejoining');
     this.#media?.end(true);
     this.#media = null;
     this.stream = this.subscriber = null;
     if (this.#acceptedAt !== null) this.#partner('reconnecting');
   }
 
-  async #rejoin() {
+  /** @param {number} [until] when to give up, on the monotonic clock, if no node of a cluster continues the call */
+  async #rejoin(until = this.#host.clock.now() + rejoinMs) {
     try {
       const answer = await this.#host.client.request('call.rejoin', { callId: this.id });
       // The server did not receive our acceptance, so send it again.
@@ -312,6 +318,11 @@ export class Call extends Emitter {
         await this.#host.questions.ask('call.accept', { callId: this.id, video: this.sendsVideo }, false);
       }
     } catch (error) {
+      const { code, retryAfterMs = rejoinPauseMs } = /** @type {ConfabError} */ (error);
+      if (code === 'cluster_unavailable' && this.#host.clock.now() < until) {
+        this.#timers.set('rejoining', retryAfterMs, () => this.#rejoin(until));
+        return;
+      }
       // If the call has ended, the server reports the end when this device appears, before it answers `call.rejoin`.
       // Only if another device answered the call (`call_state`) can the end arrive after the error.
       if (isRestart(error) || await endIsTold(this, this.#timers, error, ['call_state'])) return;

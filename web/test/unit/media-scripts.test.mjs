@@ -8,6 +8,7 @@ import * as side from '../../lib/media/media-side.js';
 import { answerDelay, Negotiation } from '../../lib/media/negotiation.js';
 import * as peer from '../../lib/media/peer.js';
 import { maxEarlySubscribers } from '../../lib/media/relayed.js';
+import { rejoinMs } from '../../lib/people/call.js';
 import { maxRemembered } from '../../lib/people/calls.js';
 import { maxBytes, maxLines } from '../../lib/rooms/room-chat.js';
 import * as roomMedia from '../../lib/rooms/room-media.js';
@@ -78,6 +79,7 @@ test('The constants that both SDKs share are those of protocol/scripts', () => {
     routedDisconnected: side.disconnectedMs, routedRestartPause: side.restartAgainMs, routedRestarts: side.maxRestarts,
     routedLongestPause: side.longestPauseMs, routedRetry: side.retryMs,
     estimateFresh: estimate.freshMs, estimateWait: estimate.waitMs, publishLongestPause: roomMedia.longestMs,
-    chatLines: maxLines, chatBytes: maxBytes, rememberedCalls: maxRemembered, replayMessages, replayBytes, replayLargeBytes,
+    chatLines: maxLines, chatBytes: maxBytes, rememberedCalls: maxRemembered, callRejoin: rejoinMs,
+    replayMessages, replayBytes, replayLargeBytes,
   }, JSON.parse(readFileSync(new URL('../../../protocol/scripts/constants.json', import.meta.url), 'utf8')));
 });
