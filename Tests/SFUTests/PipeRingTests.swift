@@ -186,4 +186,20 @@ struct PipeRingTests {
         private(set) var count = 0
         func add() { count += 1 }
     }
+
+    @Test("a message that was read is freed once, even if the ring ends before its memory was released")
+    func endsAfterReading() {
+        for round in 0..<1_000 {
+            let ends = Ends()
+            for number in 0..<8 { ends.writer.write(.pause(UInt32(round + number))) }
+            _ = ends.writer.commit()
+            for number in 0..<4 {
+                guard case .message(.pause(let id))? = ends.reader.next() else {
+                    Issue.record("no message")
+                    return
+                }
+                #expect(id == UInt32(round + number))
+            }
+        }
+    }
 }

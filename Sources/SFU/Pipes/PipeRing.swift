@@ -218,7 +218,10 @@ final class PipeRingReader {
             case .packet:
                 let packet = UnsafeRawPointer(record) + PipeRing.packetOffset
                 return .packet(packet.assumingMemoryBound(to: PipeRing.Packet.self))
-            case .message: return .message(PipeRing.message(in: record).takeRetainedValue().message)
+            case .message:
+                // If the ring ends before this is released, nothing is left to free here.
+                record.pointee.kind = .filler
+                return .message(PipeRing.message(in: record).takeRetainedValue().message)
             }
         }
     }
