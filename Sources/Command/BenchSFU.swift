@@ -28,6 +28,7 @@ struct BenchSFU: AsyncParsableCommand {
               confab bench sfu --subscribers 50 --packets libwebrtc
               confab bench sfu --rooms 10 --size 10 --seconds 20 --json
               confab bench sfu --rooms 1 --size 30 --by-name
+              confab bench sfu --subscribers 50 --record
 
             With --crowd, a publisher sends one large keyframe every second to that many subscribers. The command measures
             the delay in a second room, of one publisher and one subscriber: first alone, then beside the crowd.
@@ -67,6 +68,9 @@ struct BenchSFU: AsyncParsableCommand {
             "Join rooms by name, as people do, with simulcast, and measure the time from joining to the first frame of "
                 + "everyone."))
     var byName = false
+
+    @Flag(help: "Record all rooms during the measurement. Compare with a run without it.")
+    var record = false
 
     @Option(help: "Number of subscribers that receive large keyframes. Measures how much they delay another room.")
     var crowd: Int?
@@ -111,6 +115,9 @@ struct BenchSFU: AsyncParsableCommand {
         try validateCrowd()
         guard packets == .uniform || crowd == nil && !byName else {
             throw ValidationError("--packets excludes --crowd and --by-name.")
+        }
+        guard !record || crowd == nil && !byName && janus == nil else {
+            throw ValidationError("--record excludes --crowd, --by-name and --janus.")
         }
         guard !byName || rooms != nil && janus == nil && (2..<Limits.routedRoom).contains(size) else {
             throw ValidationError(
@@ -182,7 +189,13 @@ struct BenchSFU: AsyncParsableCommand {
             var load = load
             (load.process, load.metrics) = (target.process, target.metrics)
             if byName { return try await load.run(rooms: target.server) }
-            return try await load.run(confab: target.server, admit: Self.admission(target.project, rooms: shape.rooms))
+            let sessions = Self.sessions(target.project, rooms: shape.rooms)
+            if record {
+                let recordings = BenchRecordings(target, of: sessions)
+                load.onFlowing = { try await recordings.start() }
+                load.onMeasured = { Self.say("Recorded \(try await recordings.stop()) bytes") }
+            }
+            return try await load.run(confab: target.server, admit: Self.admission(target.project, to: sessions))
         }
     }
 
@@ -195,7 +208,8 @@ struct BenchSFU: AsyncParsableCommand {
         return try await withServer { [load] target in
             var load = load
             (load.process, load.metrics) = (target.process, target.metrics)
-            let admit = Self.admission(target.project, rooms: KeyframeRun.rooms)
+            let sessions = Self.sessions(target.project, rooms: KeyframeRun.rooms)
+            let admit = Self.admission(target.project, to: sessions)
             return try await load.run(confab: target.server, admit: admit)
         }
     }
@@ -205,7 +219,7 @@ struct BenchSFU: AsyncParsableCommand {
     }
 
     /// A Confab server to measure.
-    private struct Target {
+    struct Target {
         var server: String
         var project: Project
         var process: Int32?
@@ -224,13 +238,17 @@ struct BenchSFU: AsyncParsableCommand {
             Target(server: child.url, project: child.project, process: child.id, metrics: child.metrics))
     }
 
-    /// Creates one session per room. Returns a function that creates a token to join the session of a room.
-    private static func admission(_ project: Project, rooms: Int) -> @Sendable (_ room: Int) throws -> Admission {
+    /// Creates one session per room.
+    private static func sessions(_ project: Project, rooms: Int) -> [SessionID] {
         var generator = SystemRandomNumberGenerator()
-        let sessions = (0..<rooms).map { _ in
-            project.makeSessionID(mediaMode: .routed, now: .now, using: &generator)
-        }
-        return { room in
+        return (0..<rooms).map { _ in project.makeSessionID(mediaMode: .routed, now: .now, using: &generator) }
+    }
+
+    /// Returns a function that creates a token to join the session of a room.
+    private static func admission(
+        _ project: Project, to sessions: [SessionID]
+    ) -> @Sendable (_ room: Int) throws -> Admission {
+        { room in
             var generator = SystemRandomNumberGenerator()
             let token = project.makeSessionToken(
                 SessionTokenClaims(session: sessions[room], role: .publisher, lifetime: .seconds(3600)), now: .now,

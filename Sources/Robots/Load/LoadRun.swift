@@ -19,6 +19,10 @@ public struct LoadRun: Sendable {
     public var settling: Duration = .seconds(3)
     /// The number of clients that join after the measurement, one at a time.
     public var visits = 40
+    /// Called before the measured window, when all subscribers receive media, for example to begin recording the rooms.
+    public var onFlowing: @Sendable () async throws -> Void = {}
+    /// Called after the measured window, with all clients still connected.
+    public var onMeasured: @Sendable () async throws -> Void = {}
     /// Receives progress text for the terminal.
     public var progress: @Sendable (String) -> Void = { _ in }
 
@@ -73,6 +77,7 @@ public struct LoadRun: Sendable {
         try await crowd.watch(atOnce: Self.maxAtOnce)
         try await crowd.connected(shape.senders + shape.receivers)
         try await crowd.flowing(shape.receivers)
+        try await onFlowing()
         try await Task.sleep(for: settling)
         progress("Measuring for \(seconds) s")
         let ports = server?.datagramPorts() ?? []
@@ -83,6 +88,7 @@ public struct LoadRun: Sendable {
         try await Task.sleep(for: .seconds(seconds))
         var end = try await crowd.sample(server, serverPorts: ports, isBeginning: false)
         end.counters = try await self.counters()
+        try await onMeasured()
         var report = LoadReport(from: start, to: end, fanOut: Int64(shape.flows / max(1, shape.senders)))
         (report.target, report.packets) = (name, packets.rawValue)
         (report.publishers, report.subscribers) = (shape.senders, shape.receivers)
