@@ -90,8 +90,7 @@ def test(options):
             continue
         # Each has a cluster of its own, so that none begins in the state that another has left.
         executable = options.previous if needs_previous else options.executable
-        settings = None if options.all else getattr(known[name], "short_settings", None)
-        with cluster.Cluster(executable, 3, settings=settings, network=Network()) as running:
+        with cluster.Cluster(executable, 3, network=Network()) as running:
             stop_at_once(running)
             reports.append(run(known[name], running, options))
             if options.logs and reports[-1].broken:

@@ -51,7 +51,6 @@ class Node:
                 "CONFAB_MEDIA_PORT": str(cluster.media_port),
                 **({} if cluster.is_local else {"CONFAB_MEDIA_ADDRESS": machine.address}),
                 "CONFAB_TRUSTED_PROXIES": cluster.proxy_machine.address, "CONFAB_PUBLIC_URL": cluster.url,
-                **cluster.settings,
             })
 
     @property
@@ -73,8 +72,8 @@ class Node:
 class Cluster:
     """Use it in a `with` statement, which ends it and deletes its data. `network` says on which machines it runs."""
 
-    def __init__(self, executable, nodes=2, port=0, settings=None, network=None, say=lambda text: None):
-        self.executable, self.settings, self.say = executable, dict(settings or {}), say
+    def __init__(self, executable, nodes=2, port=0, network=None, say=lambda text: None):
+        self.executable, self.say = executable, say
         self.network = network or Loopback()
         self.is_local = isinstance(self.network, Loopback)
         # `programs`: those that are neither nodes nor engines.

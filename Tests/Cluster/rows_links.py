@@ -15,11 +15,9 @@ SIDES = [
 CUT_SECONDS = 10
 # A node without a cable, with HAProxy in front of it.
 CABLE_SECONDS = 8
-# A node that reaches PostgreSQL and Redis but not its people lives on. It keeps their places until three pings are unanswered,
-# nobody can resume any more, and the empty room ends. Usually this is tested with short times, and with --all with the defaults.
-SHORT_TIMES = {
-    "CONFAB_CONNECTION_PING_INTERVAL": "2s", "CONFAB_CONNECTION_RESUME_GRACE": "5s", "CONFAB_ROOMS_EMPTY_GRACE": "5s"}
-LONELY_SECONDS, LONELY_SECONDS_OF_DEFAULTS = 30, 150
+# A node that reaches PostgreSQL and Redis but not its people ends its life when neither HAProxy nor clients have reached it for 15 s.
+# If only its own packets are lost, it hears its clients until they give up.
+LONELY_SECONDS = 30
 # A page that was redirected three times, here to a node that it cannot reach, follows no redirect for so long.
 PAGE_PAUSE_SECONDS = 30
 
@@ -99,14 +97,14 @@ def cut_from_redis(cluster, report):
 
 def cut_from_people(cluster, report):
     """The link between a node and HAProxy with all people is cut: they come in at another node, and are all back in the end"""
-    limit = LONELY_SECONDS if cluster.settings else LONELY_SECONDS_OF_DEFAULTS
-    report.figure("times", cluster.settings or "defaults")
+    limit = LONELY_SECONDS
     with Browsers(cluster, PARLOR) as browsers:
         for side, direction in SIDES:
             node = browsers_node(cluster)
             room = f"{ROOM} {side}"  # A room of its own, because empty rooms stay for a while.
             crowd = Crowd(cluster, node, room)
             other = Crowd(cluster, others_of(cluster, node)[0], f"room of {side}")
+            life = current_life(cluster, node)
             moment = time.time()
             node.machine.cut([cluster.proxy_machine, cluster.network.visitors], **direction)
             with listening(other):
@@ -118,12 +116,11 @@ def cut_from_people(cluster, report):
             report.check(max(times.values()) < limit, f"everyone is back within {limit} s")
             report.check(silence < limit + PAGE_PAUSE_SECONDS, f"the browsers talk again within {limit + PAGE_PAUSE_SECONDS} s")
             report.check(not other.broken() and other.are_connected(), "rooms, chats and calls of another node go on")
+            begun = until(lambda: current_life(cluster, node) not in (None, life), 20)
+            report.check(begun, "the node begins another life")
             node.await_ready()
             for leaving in (crowd, other):
                 leaving.close()
-
-
-cut_from_people.short_settings = SHORT_TIMES
 
 
 def pull_the_cable(cluster, report):

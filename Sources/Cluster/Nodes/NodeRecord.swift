@@ -83,6 +83,8 @@ public struct NodeRecord: Hashable, Codable, Sendable {
     public var counts: Counts
     /// Whether the node takes state machines and sockets.
     public var state: State
+    /// How long ago the load balancer asked last whether the node is ready, in milliseconds; nil if it does not ask regularly.
+    public var checkedMsAgo: Int?
 
     /// Creates the record of a node that serves and has no load.
     public init(tag: NodeTag, url: String, socketAddress: String, region: String, version: String, letters: Letters) {

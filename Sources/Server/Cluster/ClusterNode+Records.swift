@@ -1,13 +1,18 @@
 import Cluster
 import Logging
 import Signaling
+import Wire
 
 // What this node and the others publish about themselves, and the choice of a node.
 
 extension ClusterNode {
     /// Publishes this node's record. Called with each renewal.
     func publish() {
-        guard let record = describe?() else { return }
+        guard var record = describe?() else { return }
+        let now = clock()
+        let traffic = doorTraffic()
+        door?.note(checks: traffic.checks, heard: traffic.heard, at: now)
+        record.checkedMsAgo = door?.sinceCheck(at: now).map { Int($0.wholeMilliseconds) }
         own = record
         do {
             guard let sealed = try records?.sealed(record) else { return }
@@ -29,6 +34,14 @@ extension ClusterNode {
             }
             count()
         }
+    }
+
+    /// Whether people cannot reach this node, although the load balancer reaches others.
+    var isCutOff: Bool {
+        let others = (records?.records.values).map { records in
+            records.map { $0.checkedMsAgo.map { Duration.milliseconds($0) } }
+        }
+        return door?.isCutOff(clients: own?.counts.clients ?? 0, others: others ?? [], at: clock()) ?? false
     }
 
     /// Lets the hub know how many people the other nodes have.

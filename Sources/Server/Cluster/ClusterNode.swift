@@ -47,6 +47,8 @@ final class ClusterNode: MachinePlaces {
     /// How long a question about a place may wait. After that, its clients get `cluster_unavailable`.
     static let longestWait = Duration.seconds(5)
     private static let sentAwayFor = Duration.seconds(30)
+    /// How long a node that nobody reaches does not renew its lease. The others end a life after 3.5 s.
+    private static let abandonment = Duration.seconds(8)
     /// With more, this node creates everything itself. Clients choose the names of rooms.
     private static let maxSentAway = 1000
 
@@ -56,7 +58,7 @@ final class ClusterNode: MachinePlaces {
     private let reading: Reading
     private let eventLoop: any EventLoop
     let logger: Logger
-    private let clock: () -> Cluster.Instant
+    let clock: () -> Cluster.Instant
     private let former: NodeTag?
     private weak var runner: HubRunner?
     private var lease: Lease
@@ -73,6 +75,11 @@ final class ClusterNode: MachinePlaces {
     var records: NodeRecords?
     /// Describes this node now.
     var describe: (() -> NodeRecord)?
+    /// Whether people can reach this node, and the signs of it.
+    var door: DoorWatch?
+    var doorTraffic: () -> DoorTraffic = { DoorTraffic() }
+    /// Until when this node does not renew its lease, so that another one ends its life and continues its calls.
+    private var abandonedUntil: Cluster.Instant?
     /// What the hub knows about the other nodes.
     var othersCounted = ClientCounts()
     /// What this node published last.
@@ -190,6 +197,8 @@ final class ClusterNode: MachinePlaces {
 
     private func renew(_ number: UInt64) {
         publish()
+        abandonIfCutOff()
+        if let abandonedUntil, clock() < abandonedUntil { return lease.failed(number) }
         ask { [ledger, tag] in
             try await ledger.renew(tag)
         } then: { node, renewal in
@@ -197,6 +206,17 @@ final class ClusterNode: MachinePlaces {
             for effect in node.lease.answered(number, renewal, at: node.clock()) { node.carryOut(effect) }
             node.noteTurn()
         }
+    }
+
+    /// Lets this life end if people cannot reach the node: their rooms, chats and calls then continue on other nodes.
+    private func abandonIfCutOff() {
+        guard abandonedUntil == nil, acts, isCutOff else { return }
+        logger.error(
+            """
+            The load balancer and clients no longer reach this node, but they reach other nodes. Its life ends, so that people can \
+            continue there. Check the network between this machine and the load balancer.
+            """)
+        abandonedUntil = clock() + Self.abandonment
     }
 
     /// Says for how long this node may do what only one of all nodes may do.

@@ -33,6 +33,10 @@ struct ClusterService: Service {
             await redis.close()
             throw error
         }
+        let takeover = CallTakeover(
+            openCalls: { try await storage.openCalls(of: $0) },
+            restoring: { try await storage.restoring($0, at: clock.wallNow) },
+            takeOver: { try await storage.takeOverCalls(of: $0) })
         let node = try await gateway.eventLoop.submit {
             let start = ContinuousClock.now
             let node = ClusterNode(
@@ -41,17 +45,7 @@ struct ClusterService: Service {
                 runner: gateway.value.runner,
                 reading: ClusterNode.Reading(
                     state: { machine in try await storage.state(of: machine, at: clock.wallNow) },
-                    calls: { life in
-                        let calls = try await storage.openCalls(of: life)
-                        guard !calls.isEmpty else { return [] }
-                        // Read everything first: what fails before the calls are taken over can be repeated.
-                        let inputs = try await storage.restoring(calls, at: clock.wallNow)
-                        // Another node may have taken them over in between.
-                        let taken = Set(try await storage.takeOverCalls(of: life).map(\.id))
-                        return inputs.filter {
-                            if case .restored(let call, _, _) = $0 { taken.contains(call.id) } else { false }
-                        }
-                    },
+                    calls: { try await takeover.inputs(of: $0) },
                     endSessions: { life in
                         let count = try await storage.endReportedSessions(of: life, at: clock.wallNow)
                         if count > 0 {
@@ -62,6 +56,9 @@ struct ClusterService: Service {
                     }),
                 eventLoop: gateway.eventLoop, logger: logger,
                 clock: { Cluster.Instant(ContinuousClock.now - start) })
+            node.door = DoorWatch(
+                pingInterval: configuration.rules.pingInterval, at: Cluster.Instant(ContinuousClock.now - start))
+            node.doorTraffic = { [unowned gateway = gateway.value] in gateway.doorTraffic }
             node.wall = { .milliseconds(clock.wallNow.milliseconds) }
             node.onFenced = { _ in fence.signal() }
             node.turn = turn

@@ -32,6 +32,22 @@ protocol GatewayConnection: AnyObject {
     func goAway(_ code: CloseCode)
 }
 
+/// How often this server was reached since it started.
+struct DoorTraffic {
+    /// Requests to `/ready`, which load balancers send.
+    var checks: UInt64 = 0
+    /// Requests and data of clients.
+    var heard: UInt64 = 0
+
+    mutating func request(_ uri: String) {
+        switch uri.prefix(while: { $0 != "?" }) {
+        case "/ready": checks &+= 1
+        case "/live", "/health": break
+        default: heard &+= 1
+        }
+    }
+}
+
 /// State that all connections of the gateway share on one event loop: the runner, the bans, and the budgets per address.
 final class Gateway {
     let runner: HubRunner
@@ -61,6 +77,8 @@ final class Gateway {
     var diskMeter: DiskMeter?
     /// The files of archives. Set when the server starts.
     var archiveFiles: ArchiveFiles?
+    /// Signs that this server can be reached.
+    var doorTraffic = DoorTraffic()
     /// Why the cluster sends no new clients to this node. Set when the server starts, if it is a node.
     var clusterHolds: () -> Set<Readiness.Hold> = { [] }
     /// Called when the project's secret was rotated. Set when the server starts, if it is a node.

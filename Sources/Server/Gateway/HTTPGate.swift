@@ -94,7 +94,10 @@ final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
         // handshake when it is removed.
         if connection.isUpgraded { return context.fireChannelRead(data) }
         let part = unwrapInboundIn(data)
-        if case .head = part { connection.settings = HTTPConnection.Settings(gateway.configuration, peer: peer) }
+        if case .head(let head) = part {
+            gateway.doorTraffic.request(head.uri)
+            connection.settings = HTTPConnection.Settings(gateway.configuration, peer: peer)
+        }
         handle(.received(part))
     }
 

@@ -80,6 +80,7 @@ final class WebSocketHandler: ChannelDuplexHandler, PausedReader {
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        gateway.doorTraffic.heard &+= 1
         connection.received(unwrapInboundIn(data))
         handleFrames()
         carryOut(connection.finishTurn(isCongested: isCongested))

@@ -1,4 +1,5 @@
 import Cluster
+import Foundation
 import TestSupport
 import Testing
 
@@ -36,6 +37,26 @@ import Testing
         // A record that has expired in Redis does not count any more.
         #expect(node.read([:], living: [Self.second]).isEmpty)
         #expect(node.records.isEmpty)
+    }
+
+    @Test func `a record of a release that does not know all members is read`() throws {
+        var record = try #require(
+            try JSONSerialization.jsonObject(with: JSONEncoder().encode(Self.record(Self.second))) as? [String: Any])
+        record["checkedMsAgo"] = nil
+        record["unknown"] = 1
+        let sealed = try seal.seal(
+            Array(JSONSerialization.data(withJSONObject: record)), of: Self.second, number: 1)
+        var node = node
+        #expect(node.read([Self.second: sealed], living: [Self.second]).isEmpty)
+        #expect(node.records == [Self.second: Self.record(Self.second)])
+    }
+
+    @Test func `requests of the load balancer are no sign of clients`() {
+        var traffic = DoorTraffic()
+        for uri in ["/ready", "/ready?unready=404", "/live", "/health", "/", "/v1/socket?at=n2", "/ready/"] {
+            traffic.request(uri)
+        }
+        #expect(traffic.checks == 2 && traffic.heard == 3)
     }
 
     @Test func `a forged node record is ignored, and named once until the node's own record is back`() throws {
