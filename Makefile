@@ -1,5 +1,5 @@
 # One target for each task. CI uses the same targets. `make help` lists them.
-.PHONY: help run test test-all test-changed check bench fuzz soak asan tsan screenshots plots docs thirty-lines attacks cluster cluster-test
+.PHONY: help run compositor test test-all test-changed check bench fuzz soak asan tsan screenshots plots docs thirty-lines attacks cluster cluster-test
 
 help:
 	@echo "make run          build and start the server; ends by printing its URL"
@@ -13,6 +13,7 @@ help:
 	@echo "make asan, tsan   run the Swift tests with the address or the thread sanitizer"
 	@echo "make attacks      attack the built server from outside, through raw sockets"
 	@echo "make cluster      start a cluster on this machine to try it: PostgreSQL, Redis, two nodes, HAProxy"
+	@echo "make compositor   build and test the compositor of broadcasts, if FFmpeg's headers are installed"
 	@echo "make cluster-test let the parts of a cluster fail, and print what people notice"
 	@echo "make docs         build the documentation of the Swift SDK, in artifacts/docs"
 	@echo "make thirty-lines  build the example of the Swift SDK, and run it against the server of make run"
@@ -31,6 +32,7 @@ asan: ; @scripts/sanitize address
 tsan: ; @scripts/sanitize thread
 attacks: ; @scripts/attacks
 cluster: ; @scripts/cluster
+compositor: ; @scripts/compositor test
 cluster-test: ; @scripts/cluster-test
 screenshots: ; @scripts/screenshots
 plots: ; @scripts/plots

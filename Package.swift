@@ -111,6 +111,13 @@ let package = Package(
             name: "ComposingTests", dependencies: ["Composing", "Layout", "MediaFiles", "TestSupport", "Wire"],
             swiftSettings: settings
         ),
+        // Composes broadcasts while they run: the messages between the server and the compositor, and the rules. `Compositor/`, a
+        // package of its own, compiles it without the rest, and connects it with FFmpeg's libraries. It has no I/O.
+        .target(name: "LiveComposing", dependencies: ["Layout", "Wire"], swiftSettings: settings),
+        .testTarget(
+            name: "LiveComposingTests", dependencies: ["Layout", "LiveComposing", "TestSupport"],
+            swiftSettings: settings
+        ),
         // Peer connections without a browser. Shared by the SDK's engine for Linux, which must not contain a
         // client, and by the headless clients.
         .target(
@@ -307,7 +314,8 @@ let package = Package(
         .testTarget(
             name: "FuzzTests",
             dependencies: [
-                "Cluster", "Layout", "MediaFiles", "RTC", "Redis", "Server", "Signaling", "TestSupport", "Wire",
+                "Cluster", "Layout", "LiveComposing", "MediaFiles", "RTC", "Redis", "Server", "Signaling",
+                "TestSupport", "Wire",
             ],
             swiftSettings: settings
         ),

@@ -51,6 +51,7 @@ let package = Package(
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .target(name: "RTC", dependencies: ["COpenSSL"], swiftSettings: watched),
         .target(name: "Layout", swiftSettings: watched),
+        .target(name: "LiveComposing", dependencies: ["Layout", "Wire"], swiftSettings: watched),
         .target(name: "MediaFiles", dependencies: ["RTC", "Wire"], swiftSettings: watched),
         // Only the parser and the state machines.
         .target(
@@ -64,7 +65,9 @@ let package = Package(
         ),
         .target(
             name: "FuzzTargets",
-            dependencies: ["Cluster", "Layout", "MediaFiles", "RTC", "Redis", "Server", "Signaling", "Wire"],
+            dependencies: [
+                "Cluster", "Layout", "LiveComposing", "MediaFiles", "RTC", "Redis", "Server", "Signaling", "Wire",
+            ],
             swiftSettings: watched
         ),
         .executableTarget(

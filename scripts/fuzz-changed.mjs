@@ -64,7 +64,7 @@ function declarations(texts) {
  * declaration.
  */
 const imports = new Map([
-  ['Wire', ['Wire']], ['Cluster', ['Cluster']], ['Signaling', ['Wire', 'Cluster', 'Signaling']], ['RTC', ['RTC']], ['MediaFiles', ['Wire', 'RTC', 'MediaFiles']], ['Layout', ['Layout']],
+  ['Wire', ['Wire']], ['Cluster', ['Cluster']], ['Signaling', ['Wire', 'Cluster', 'Signaling']], ['RTC', ['RTC']], ['MediaFiles', ['Wire', 'RTC', 'MediaFiles']], ['Layout', ['Layout']], ['LiveComposing', ['Wire', 'Layout', 'LiveComposing']],
   ['Redis', ['Wire', 'Redis']],
 ]);
 

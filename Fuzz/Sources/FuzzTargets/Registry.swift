@@ -42,6 +42,7 @@ extension FuzzTarget {
         .archiveLogs,
         .archiveManifests,
         .stylesheets,
+        .compositorMessages,
         .matroskaStarts,
         .mp4Tracks,
         .ivf,
