@@ -1,10 +1,11 @@
 import RTC
 
 /// The reason a media file cannot be read or used.
-public struct MediaFileError: Error, Equatable, Sendable, CustomStringConvertible {
+public struct MediaFileError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The kind of problem. `message` has the details.
     public struct Code: Hashable, Sendable {
-        let name: String
+        /// The stable name, such as `damaged`.
+        public let name: String
 
         /// The file does not start with the signature of the expected format.
         public static let notThisFormat = Code(name: "not_this_format")

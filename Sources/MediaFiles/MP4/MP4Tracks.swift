@@ -33,14 +33,15 @@ public struct MP4Tracks: Hashable, Sendable {
     public init?(size: Int64, read: (_ offset: Int64, _ count: Int) -> [UInt8]) {
         var (position, hasIndex): (Int64, Bool) = (0, false)
         for _ in 0..<Self.maxBoxes where position < size {
-            guard let box = Self.box(read(position, 16)[...]), box.size <= size - position else { return nil }
+            guard let box = MP4BoxHeader(read(position, MP4BoxHeader.maxLength)[...]), box.size <= size - position
+            else { return nil }
             if position == 0, box.kind != "ftyp" { return nil }
             if box.kind == "moov" {
                 guard !hasIndex, box.size <= Self.maxIndex else { return nil }
                 hasIndex = true
                 let bytes = read(position, Int(box.size))
                 guard bytes.count == Int(box.size) else { return nil }
-                takeMovie(bytes.dropFirst(box.header))
+                takeMovie(bytes.dropFirst(box.length))
             }
             position += box.size
         }
@@ -48,50 +49,27 @@ public struct MP4Tracks: Hashable, Sendable {
     }
 
     private mutating func takeMovie(_ movie: ArraySlice<UInt8>) {
-        Self.children(movie) { kind, track in
+        MP4BoxHeader.children(movie) { kind, track in
             guard kind == "trak" else { return }
             var found = Track(kind: "", samples: 0)
-            Self.children(track) { kind, media in
+            MP4BoxHeader.children(track) { kind, media in
                 guard kind == "mdia" else { return }
-                Self.children(media) { kind, content in
+                MP4BoxHeader.children(media) { kind, content in
                     // version, flags, a reserved number, and the handler.
                     if kind == "hdlr" { found.kind = String(decoding: content.dropFirst(8).prefix(4), as: UTF8.self) }
                     guard kind == "minf" else { return }
-                    Self.children(content) { kind, table in
+                    MP4BoxHeader.children(content) { kind, table in
                         guard kind == "stbl" else { return }
-                        Self.children(table) { kind, content in
+                        MP4BoxHeader.children(table) { kind, content in
                             // version, flags, one size for all, and the number.
-                            if kind == "stsz" { found.samples = Int(Self.number(content.dropFirst(8).prefix(4)) ?? 0) }
+                            if kind == "stsz" {
+                                found.samples = Int(MP4BoxHeader.number(content.dropFirst(8).prefix(4)) ?? 0)
+                            }
                         }
                     }
                 }
             }
             tracks.append(found)
         }
-    }
-
-    private static func children(_ bytes: ArraySlice<UInt8>, _ body: (String, ArraySlice<UInt8>) -> Void) {
-        var rest = bytes
-        while let box = box(rest), box.size <= Int64(rest.count) {
-            body(box.kind, rest.prefix(Int(box.size)).dropFirst(box.header))
-            rest = rest.dropFirst(Int(box.size))
-        }
-    }
-
-    /// Parses the size and the kind at the start of a box.
-    private static func box(_ bytes: ArraySlice<UInt8>) -> (kind: String, size: Int64, header: Int)? {
-        guard let short = number(bytes.prefix(4)), bytes.count >= 8 else { return nil }
-        let kind = String(decoding: bytes.dropFirst(4).prefix(4), as: UTF8.self)
-        // A size of 1 means that it follows in 64 bits. 0 would mean the rest of the file, which only a cut file has.
-        guard short == 1 else { return short >= 8 ? (kind, Int64(short), 8) : nil }
-        guard let high = number(bytes.dropFirst(8).prefix(4)), let low = number(bytes.dropFirst(12).prefix(4)) else {
-            return nil
-        }
-        let size = UInt64(high) << 32 | UInt64(low)
-        return size >= 16 && size <= 1 << 60 ? (kind, Int64(size), 16) : nil
-    }
-
-    private static func number(_ bytes: ArraySlice<UInt8>) -> UInt32? {
-        bytes.count == 4 ? bytes.reduce(0) { $0 << 8 | UInt32($1) } : nil
     }
 }
