@@ -43,8 +43,8 @@ static void close_others(int kept) {
 
 // The child between fork and exec. Other threads do not exist here, so only system calls are allowed.
 static void run_child(
-  const char *path, char *const arguments[], char *const environment[], const char *directory, int output, int errors,
-  const struct confab_spawn_limits *limits, int report, pid_t parent) {
+  const char *path, char *const arguments[], char *const environment[], const char *directory, int input, int output,
+  int errors, const struct confab_spawn_limits *limits, int report, pid_t parent) {
   struct sigaction standard = {.sa_handler = SIG_DFL};
   // Ignored signals stay ignored in programs. There are 64, and SIGKILL and SIGSTOP fail without harm.
   for (int number = 1; number < 65; number++) sigaction(number, &standard, NULL);
@@ -57,8 +57,9 @@ static void run_child(
   // The parent may have died before.
   if (getppid() != parent) _exit(127);
 #endif
-  int input = open("/dev/null", O_RDONLY);
+  if (input < 0) input = open("/dev/null", O_RDONLY);
   // The standard descriptors may be the ones to duplicate, if this process has none. Move them out of the way.
+  input = fcntl(input, F_DUPFD_CLOEXEC, 10);
   output = fcntl(output, F_DUPFD_CLOEXEC, 10);
   errors = fcntl(errors, F_DUPFD_CLOEXEC, 10);
   int kept = fcntl(report, F_DUPFD_CLOEXEC, 10);
@@ -79,8 +80,8 @@ static void run_child(
 }
 
 pid_t confab_spawn(
-  const char *path, char *const arguments[], char *const environment[], const char *directory, int output, int errors,
-  const struct confab_spawn_limits *limits) {
+  const char *path, char *const arguments[], char *const environment[], const char *directory, int input, int output,
+  int errors, const struct confab_spawn_limits *limits) {
   int report[2];
   if (confab_spawn_pipe(report) != 0) return -1;
   // No handler of this process may run in the child.
@@ -89,7 +90,9 @@ pid_t confab_spawn(
   pthread_sigmask(SIG_SETMASK, &all, &before);
   pid_t parent = getpid();
   pid_t child = fork();
-  if (child == 0) run_child(path, arguments, environment, directory, output, errors, limits, report[1], parent);
+  if (child == 0) {
+    run_child(path, arguments, environment, directory, input, output, errors, limits, report[1], parent);
+  }
   int failure = errno;
   pthread_sigmask(SIG_SETMASK, &before, NULL);
   close(report[1]);

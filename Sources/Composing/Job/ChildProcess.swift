@@ -10,35 +10,40 @@ import Darwin
 
 /// Runs one command to its end. Unlike Foundation's `Process`, it closes all other descriptors of this process in the child, limits
 /// what the child may use, and leaves no child behind if this process is killed.
-final class ChildProcess: Sendable {
+package final class ChildProcess: Sendable {
     /// What the child may use at most.
-    struct Limits: Sendable {
+    package struct Limits: Sendable {
         /// Seconds of CPU time, after which the kernel kills the child.
         var processor: UInt64
         /// Bytes of address space.
-        var memory: UInt64 = 4 << 30
+        var memory: UInt64
         /// Seconds of real time, after which this process kills the child.
         var seconds: Double
         /// The priority (0…19), of which 19 is the lowest. The kernel derives the priority of reads and writes from it.
         var nice: Int32
+
+        package init(processor: UInt64, memory: UInt64 = 4 << 30, seconds: Double, nice: Int32) {
+            (self.processor, self.memory, self.seconds, self.nice) = (processor, memory, seconds, nice)
+        }
     }
 
-    struct Outcome: Sendable {
+    /// How a child has ended.
+    package struct Outcome: Sendable {
         /// The exit status; nil if a signal ended the child.
-        var status: Int32?
+        package var status: Int32?
         /// The first bytes of its standard error, at most `maxComplaints`.
-        var complaints: String
+        package var complaints: String
 
-        var isSuccess: Bool { status == 0 }
+        package var isSuccess: Bool { status == 0 }
         /// The last line of the standard error, or what happened if there is none.
-        var reason: String {
+        package var reason: String {
             complaints.split(whereSeparator: \.isNewline).last.map(String.init)
                 ?? status.map { "exit status \($0)" } ?? "ended by a signal"
         }
     }
 
     /// The bytes of a child's standard error that are kept. A damaged file makes ffmpeg print a line for each frame.
-    static let maxComplaints = 16 << 10
+    package static let maxComplaints = 16 << 10
 
     private enum State {
         case waiting
@@ -54,10 +59,11 @@ final class ChildProcess: Sendable {
     /// - Parameters:
     ///   - executable: a path.
     ///   - directory: the child's working directory.
+    ///   - input: what the child reads from its standard input, which is empty without it. Belongs to one child.
     ///   - onLine: called with each line of the standard output, on another thread.
     /// - Throws: `ComposeError.ffmpegMissing` if the command cannot be started, and `CancellationError`.
-    static func run(
-        _ executable: String, _ arguments: [String], directory: String, limits: Limits,
+    package static func run(
+        _ executable: String, _ arguments: [String], directory: String, limits: Limits, input: ChildInput? = nil,
         onLine: @escaping @Sendable (Substring) -> Void = { _ in }
     ) async throws -> Outcome {
         let child = ChildProcess()
@@ -66,7 +72,7 @@ final class ChildProcess: Sendable {
                 // A thread, because it waits for the child all the time.
                 Thread.detachNewThread {
                     continuation.resume(
-                        with: Result { try child.run(executable, arguments, directory, limits, onLine) })
+                        with: Result { try child.run(executable, arguments, directory, limits, input, onLine) })
                 }
             }
         } onCancel: {
@@ -86,24 +92,29 @@ final class ChildProcess: Sendable {
     }
 
     private func run(
-        _ executable: String, _ arguments: [String], _ directory: String, _ limits: Limits,
+        _ executable: String, _ arguments: [String], _ directory: String, _ limits: Limits, _ input: ChildInput?,
         _ onLine: (Substring) -> Void
     ) throws -> Outcome {
+        defer { input?.end() }
         guard let output = Self.pipe(), let errors = Self.pipe() else { throw ComposeError.cannotWrite("A pipe") }
         defer { for descriptor in [output.read, errors.read] { close(descriptor) } }
+        let standardInput = try input?.open()
         let id = state.withLock { state -> pid_t? in
             guard case .waiting = state else { return nil }
-            let id = Self.spawn(executable, arguments, directory, output: output.write, errors: errors.write, limits)
+            let id = Self.spawn(
+                executable, arguments, directory, input: standardInput, output: output.write, errors: errors.write,
+                limits
+            )
             if let id { state = .running(id) }
             return id
         }
-        for descriptor in [output.write, errors.write] { close(descriptor) }
+        for descriptor in [output.write, errors.write] + (standardInput.map { [$0] } ?? []) { close(descriptor) }
         guard let id else {
             if case .cancelled = state.withLock({ $0 }) { throw CancellationError() }
             throw ComposeError.ffmpegMissing(executable)
         }
         var reader = Reader(deadline: Date().addingTimeInterval(limits.seconds))
-        reader.read(output: output.read, errors: errors.read, onLine) { kill(id, SIGKILL) }
+        reader.read(output: output.read, errors: errors.read, input, onLine) { kill(id, SIGKILL) }
         // The child is a zombie or about to be one. Wait without reaping first, so that `cancel` never kills another process.
         var information = siginfo_t()
         while waitid(P_PID, id_t(id), &information, WEXITED | WNOWAIT) != 0, errno == EINTR {}
@@ -114,13 +125,14 @@ final class ChildProcess: Sendable {
         return Outcome(status: code, complaints: String(decoding: reader.complaints, as: UTF8.self))
     }
 
-    private static func pipe() -> (read: Int32, write: Int32)? {
+    static func pipe() -> (read: Int32, write: Int32)? {
         var ends: [Int32] = [0, 0]
         return confab_spawn_pipe(&ends) == 0 ? (ends[0], ends[1]) : nil
     }
 
     private static func spawn(
-        _ executable: String, _ arguments: [String], _ directory: String, output: Int32, errors: Int32, _ limits: Limits
+        _ executable: String, _ arguments: [String], _ directory: String, input: Int32?, output: Int32, errors: Int32,
+        _ limits: Limits
     ) -> pid_t? {
         var words: [UnsafeMutablePointer<CChar>?] = ([executable] + arguments).map { strdup($0) }
         var environment: [UnsafeMutablePointer<CChar>?] = [strdup("LC_ALL=C"), nil]
@@ -128,7 +140,7 @@ final class ChildProcess: Sendable {
         defer { for word in words + environment { free(word) } }
         var most = confab_spawn_limits(
             processor: limits.processor, memory: limits.memory, nice: limits.nice)
-        let id = confab_spawn(executable, &words, &environment, directory, output, errors, &most)
+        let id = confab_spawn(executable, &words, &environment, directory, input ?? -1, output, errors, &most)
         return id > 0 ? id : nil
     }
 }
@@ -137,7 +149,7 @@ private func readBytes(_ descriptor: Int32, _ buffer: inout [UInt8]) -> Int {
     read(descriptor, &buffer, buffer.count)
 }
 
-/// Reads a child's standard output and standard error until both end.
+/// Reads a child's standard output and standard error until both end, and writes its standard input.
 private struct Reader {
     let deadline: Date
     private(set) var complaints: [UInt8] = []
@@ -147,15 +159,19 @@ private struct Reader {
 
     init(deadline: Date) { self.deadline = deadline }
 
-    mutating func read(output: Int32, errors: Int32, _ onLine: (Substring) -> Void, stop: () -> Void) {
+    mutating func read(
+        output: Int32, errors: Int32, _ input: ChildInput?, _ onLine: (Substring) -> Void, stop: () -> Void
+    ) {
         var open = [output, errors]
         var buffer = [UInt8](repeating: 0, count: 16 << 10)
         while !open.isEmpty {
             var waiting = open.map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
+            waiting += input?.events ?? []
             let ready = poll(&waiting, nfds_t(waiting.count), 1_000)
             if Date() > deadline { stop() }
             guard ready > 0 else { continue }
-            for item in waiting where item.revents != 0 {
+            input?.proceed()
+            for item in waiting where item.revents != 0 && open.contains(item.fd) {
                 let count = readBytes(item.fd, &buffer)
                 if count < 0, errno == EINTR { continue }
                 guard count > 0 else {
