@@ -118,6 +118,14 @@ let package = Package(
             name: "LiveComposingTests", dependencies: ["Layout", "LiveComposing", "TestSupport"],
             swiftSettings: settings
         ),
+        // Broadcasts over HLS and RTMP: segments, playlists and targets as pure machines, and the shells around them (`Shell/`).
+        .target(
+            name: "Broadcasting", dependencies: ["Composing", "MediaFiles", "Wire"], swiftSettings: settings),
+        .testTarget(
+            name: "BroadcastingTests",
+            dependencies: ["Broadcasting", "Composing", "MediaFiles", "TestSupport", "Wire"],
+            swiftSettings: settings
+        ),
         // Peer connections without a browser. Shared by the SDK's engine for Linux, which must not contain a
         // client, and by the headless clients.
         .target(
