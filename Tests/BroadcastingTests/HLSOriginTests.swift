@@ -12,15 +12,15 @@ struct HLSOriginTests {
 
     @Test("a request waits for its part, and is refused when it is too far ahead or nothing comes")
     func waits() throws {
-        let items = try TestMedia.items(try TestMedia.fragments(seconds: 8), .lowLatency)
+        let items = try TestMedia.items(try TestMedia.fragments(seconds: 1), .lowLatency)
         var stream = HLSStream(.lowLatency)
         var reloads = BlockingReloads(maxHeld: 2)
-        var parts: [MediaPart] = []
-        for item in items {
-            switch item {
-            case .initialization(let initialization): _ = stream.begin(initialization, at: Self.now)
-            case .part(let part): parts.append(part)
-            }
+        for case .initialization(let initialization) in items { _ = stream.begin(initialization, at: Self.now) }
+        // Four parts in each segment.
+        let parts = (0..<6).map { number in
+            MediaPart(
+                bytes: [1], start: .milliseconds(480 * number), duration: .milliseconds(480),
+                isIndependent: number % 4 == 0, startsSegment: number % 4 == 0)
         }
         for part in parts.prefix(5) { _ = stream.append(part, at: Self.now, wall: Self.now) }
         #expect(stream.last == HLSPosition(segment: 1, part: 0) && stream.playlist.contains("part-000005.m4s"))

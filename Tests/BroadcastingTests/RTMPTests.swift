@@ -1,3 +1,5 @@
+import Foundation
+import TestSupport
 import Testing
 import Wire
 
@@ -73,6 +75,29 @@ struct RTMPTests {
         ]
         for (server, name, fault) in bad {
             #expect(throws: fault, "\(server)") { try RTMPDestination(serverURL: server, streamName: name) }
+        }
+    }
+
+    @Test("ffmpeg sends each packet of the stream", .enabled(if: TestMedia.hasFFmpeg, "ffmpeg is not installed"))
+    func arguments() throws {
+        let bytes = try TestMedia.fragments(seconds: 4)
+        try TestMedia.withFolder { folder in
+            let (input, output) = ("\(folder)/in.mp4", "\(folder)/out.flv")
+            try Data(bytes).write(to: URL(filePath: input))
+            let destination = try RTMPDestination(serverURL: "rtmp://127.0.0.1/live", streamName: "key")
+            // The same arguments, with files in place of the pipe and of the target.
+            let arguments = destination.ffmpegArguments.map {
+                $0 == "pipe:0" ? input : $0 == destination.url ? output : $0 == "pipe" ? "file" : $0
+            }
+            let progress = try ChildProgram.run("ffmpeg", arguments)
+            #expect(progress.status == 0 && progress.lines.compactMap(RTMPProgress.sent).last ?? .zero >= .seconds(3))
+            let packets = try TestMedia.run(
+                "ffprobe",
+                [
+                    "-count_packets", "-select_streams", "v", "-show_entries", "stream=nb_read_packets", "-of",
+                    "csv=p=0", output,
+                ])
+            #expect(packets == ["100"])
         }
     }
 }

@@ -112,8 +112,9 @@ public struct RTMPDestination: Hashable, Sendable, CustomStringConvertible {
     public var ffmpegArguments: [String] {
         let input = [
             "-nostdin", "-hide_banner", "-nostats", "-v", "error", "-progress", "pipe:1", "-stats_period", "0.5",
-            // The tracks are described before the first fragment, so there is nothing to look for.
-            "-probesize", "65536", "-analyzeduration", "0", "-fflags", "+nobuffer",
+            // The tracks are described before the first fragment, so there is nothing to look for. The flag `nobuffer` would drop the
+            // packets that ffmpeg reads before it connects.
+            "-probesize", "65536", "-analyzeduration", "0",
             "-protocol_whitelist", "pipe", "-f", "mp4", "-i", "pipe:0",
         ]
         let output = ["-c", "copy", "-f", "flv", "-flvflags", "no_duration_filesize", url]
