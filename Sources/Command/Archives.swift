@@ -13,7 +13,23 @@ struct ArchiveCommand: ParsableCommand {
 
     /// The server, and the path of the main project's archives.
     struct Target: ParsableArguments {
+        private static let page = 100
         @OptionGroup var server: RoomCommand.ServerOptions
+
+        /// Calls `body` with each archive, newest first.
+        ///
+        /// - Parameter session: only archives of this session; nil for all.
+        func forEach(of session: String?, _ body: (JSONObject) -> Void) async throws {
+            let query = session.map { "&sessionId=\($0)" } ?? ""
+            var offset = 0
+            while true {
+                let answer = try await send("GET", "?count=\(Self.page)&offset=\(offset)\(query)")
+                guard case .array(let items)? = answer["items"] else { return }
+                for case .object(let archive) in items { body(archive) }
+                guard items.count == Self.page else { return }
+                offset += items.count
+            }
+        }
 
         func send(_ method: String, _ path: String = "", _ body: JSONObject? = nil) async throws -> JSONObject {
             let (project, _) = try server.data.project()
@@ -66,23 +82,18 @@ struct ArchiveCommand: ParsableCommand {
     /// Lists archives.
     struct List: AsyncParsableCommand {
         static let configuration = CommandConfiguration(abstract: "List archives, newest first.")
-        private static let page = 100
         @OptionGroup var target: Target
 
         @Option(help: "ID of the session whose archives are listed (default: all sessions).")
         var session: String?
 
         func run() async throws {
-            var offset = 0
-            while true {
-                let query = session.map { "&sessionId=\($0)" } ?? ""
-                let answer = try await target.send("GET", "?count=\(Self.page)&offset=\(offset)\(query)")
-                guard case .array(let items)? = answer["items"] else { return }
-                if items.isEmpty, offset == 0 { print("No archives.") }
-                for case .object(let archive) in items { print(archive.archiveLine) }
-                guard items.count == Self.page else { return }
-                offset += items.count
+            var isEmpty = true
+            try await target.forEach(of: session) { archive in
+                isEmpty = false
+                print(archive.archiveLine)
             }
+            if isEmpty { print("No archives.") }
         }
     }
 
@@ -101,14 +112,35 @@ struct ArchiveCommand: ParsableCommand {
         }
     }
 
-    /// Deletes an archive.
+    /// Deletes an archive, or all archives of a session.
     struct Delete: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Delete an archive that is available, with its files.")
+            abstract: "Delete an archive that is available, with its files, or all such archives of a session.")
         @OptionGroup var target: Target
-        @Argument(help: "ID of the archive.") var id: String
+        @Argument(help: "ID of the archive.") var id: String?
+        @Option(help: "ID of the session whose archives are deleted.") var session: String?
 
-        func run() async throws { _ = try await target.send("DELETE", "/\(try archiveID(id))") }
+        func run() async throws {
+            switch (id, session) {
+            case (let id?, nil): _ = try await target.send("DELETE", "/\(try archiveID(id))")
+            case (nil, let session?): try await deleteAll(of: session)
+            default: throw ValidationError("Specify either the ID of an archive or --session.")
+            }
+        }
+
+        private func deleteAll(of session: String) async throws {
+            // List them first, because each deletion moves the following ones to another page.
+            var archives: [(id: String, status: String)] = []
+            try await target.forEach(of: session) {
+                archives.append(($0.archiveText("id"), $0.archiveText("status")))
+            }
+            let deletable = archives.filter { $0.status == "available" || $0.status == "uploaded" }
+            for archive in deletable { _ = try await target.send("DELETE", "/\(archive.id)") }
+            print("Deleted \(deletable.count) of \(archives.count) archives.")
+            for archive in archives where !deletable.contains(where: { $0 == archive }) {
+                print("\(archive.id) is \(archive.status), so it was not deleted.")
+            }
+        }
     }
 }
 

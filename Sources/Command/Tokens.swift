@@ -21,15 +21,21 @@ struct SessionCommand: AsyncParsableCommand {
         @Flag(help: "Use relayed media and never fall back to routed, even if clients cannot connect to each other.")
         var relayedOnly = false
 
+        @Option(help: "Always record the session, into composed archives of this size, such as 1280x720.")
+        var record: ArchiveResolution?
+
         @Option(help: "API key of the project (default: the main project).")
         var project: String?
 
         func run() async throws {
+            let mode = relayedOnly ? .relayed : media
+            guard record == nil || mode == .routed else {
+                throw ValidationError("Only routed sessions can be recorded. Omit --record, or use --media routed.")
+            }
             let project = try await data.project(self.project)
             var generator = SystemRandomNumberGenerator()
             let id = project.makeSessionID(
-                mediaMode: relayedOnly ? .relayed : media, relayedOnly: relayedOnly, now: .now, using: &generator
-            )
+                mediaMode: mode, relayedOnly: relayedOnly, archive: record, now: .now, using: &generator)
             print(id)
         }
     }
@@ -115,6 +121,7 @@ struct TokenCommand: AsyncParsableCommand {
 }
 
 extension MediaMode: ExpressibleByArgument {}
+extension ArchiveResolution: ExpressibleByArgument {}
 extension Role: ExpressibleByArgument {}
 
 extension Duration {

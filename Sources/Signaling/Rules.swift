@@ -90,6 +90,8 @@ public struct Rules: Equatable, Sendable {
     public var composesArchives = false
     /// Whether members must accept before their streams are recorded.
     public var recordingConsent = RecordingConsent.notify
+    /// Whether moderators may start and stop archives.
+    public var moderatorsMayRecord = false
     /// How long before the recording the members of a session are notified of it.
     public var recordingNotice: Duration = .seconds(1)
     /// Maximum number of archives that are recorded at the same time on this server.
@@ -102,6 +104,8 @@ public struct Rules: Equatable, Sendable {
     public var maxArchiveAge: Duration = .seconds(43_200)
     /// How long an archive waits for its first stream, and how long it waits after the last connection has left.
     public var archiveWait: Duration = .seconds(60)
+    /// After how long a session that is always recorded tries again to start an archive.
+    public var archiveRetry: Duration = .seconds(300)
     /// How long an archive stays paused before it stops, as in OpenTok.
     public var maxArchivePause: Duration = .seconds(3600)
 

@@ -36,6 +36,7 @@ extension ClientMessage {
         switch self {
         case .hello, .ack, .ping, .bye, .iceServers, .media, .nearby, .room: .none
         case .session(.forceDisconnect), .session(.forceMute): .essential
+        case .session(.startArchive): .optional
         case .session: .none
         case .roulette(.report), .roulette(.block): .essential
         case .roulette: .none

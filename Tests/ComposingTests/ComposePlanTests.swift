@@ -43,6 +43,19 @@ struct ComposePlanTests {
         }
     }
 
+    @Test("what the log says for recovery and for people changes nothing")
+    func remarks() {
+        let lines: [(Int64, ArchiveEvent)] = [
+            (0, Self.stream("x")), (0, Self.file("x")), (5_000, .gone(stream: "x")), (6_000, .end(reason: "")),
+        ]
+        let remarks: [(Int64, ArchiveEvent)] = [
+            (0, .began(at: Timestamp(milliseconds: 9))), (1_000, .failed(stream: "y", reason: "notPublished")),
+            (5_000, .fileEnd(stream: "x", name: "x.webm", size: 7)),
+        ]
+        let all = (lines + remarks).sorted { $0.0 < $1.0 }
+        #expect(Self.plan(all) == Self.plan(lines) && !Self.plan(lines).chunks.isEmpty)
+    }
+
     @Test("joins are rounded up to a frame and leaves down, and each change begins a chunk")
     func rounding() {
         let plan = Self.plan([

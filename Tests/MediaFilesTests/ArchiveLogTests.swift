@@ -16,6 +16,14 @@ struct ArchiveLogTests {
                 + #""layout":{"type":"bestFit","screenshareType":"pip"},"hasAudio":true,"hasVideo":true,"fps":25}"#
         ),
         (
+            .archive(
+                ArchiveOpening(
+                    id: "a2", session: "s1", project: "4711", createdAt: Timestamp(milliseconds: 4), hasVideo: false)),
+            #"{"t":0,"e":"archive","id":"a2","sessionId":"s1","partnerId":"4711","createdAt":4,"hasAudio":true,"#
+                + #""hasVideo":false,"fps":25}"#
+        ),
+        (.began(at: Timestamp(milliseconds: 7)), #"{"t":0,"e":"began","at":7}"#),
+        (
             .stream(
                 ArchivedStream(
                     id: "x", connection: "c", connectionData: "{}", videoType: .screen, classes: ["focus"], name: "n")),
@@ -26,6 +34,11 @@ struct ArchiveLogTests {
             .file(ArchivedFile(stream: "x", name: "x.webm", codec: .vp8)),
             #"{"t":0,"e":"file","stream":"x","file":"x.webm","codec":"vp8"}"#
         ),
+        (
+            .fileEnd(stream: "x", name: "x.webm", size: 9),
+            #"{"t":0,"e":"fileEnd","stream":"x","file":"x.webm","size":9}"#
+        ),
+        (.failed(stream: "x", reason: "cannotWrite"), #"{"t":0,"e":"failed","stream":"x","reason":"cannotWrite"}"#),
         (.video(stream: "x", isOn: false), #"{"t":0,"e":"video","stream":"x","on":false}"#),
         (.audio(stream: "x", isOn: true), #"{"t":0,"e":"audio","stream":"x","on":true}"#),
         (.size(stream: "x", width: 640, height: 480), #"{"t":0,"e":"size","stream":"x","w":640,"h":480}"#),
@@ -64,24 +77,6 @@ struct ArchiveLogTests {
             #expect(read.lines == Array(log.lines.prefix(whole)))
             #expect(read.isCut == (count > 0 && log.bytes[count - 1] != UInt8(ascii: "\n")) && read.skipped == 0)
         }
-    }
-
-    @Test("lines that composing does not need are neither read nor counted as damaged")
-    func remarks() {
-        let text = """
-            {"t":0,"e":"archive","id":"a","sessionId":"s","hasAudio":true,"hasVideo":true,"fps":25}
-            {"t":0,"e":"began","at":1700000000000}
-            {"t":5,"e":"fileEnd","stream":"1","file":"1.webm","size":7}
-            {"t":5,"e":"failed","stream":"1","reason":"diskFull"}
-
-            """
-        let log = ArchiveLog(Array(text.utf8))
-        #expect(log.lines.count == 1 && log.skipped == 0)
-        guard case .archive(let opening)? = log.lines.first?.event else {
-            Issue.record("\(log.lines)")
-            return
-        }
-        #expect(opening.canvas == ArchiveCanvas() && opening.layout == ArchiveLayout())
     }
 
     @Test("damaged and unknown lines are skipped and counted, and the time never goes back")

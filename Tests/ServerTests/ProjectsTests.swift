@@ -342,7 +342,7 @@ import Wire
             let form = "application/x-www-form-urlencoded"
             let cases: [(String, String, String, String, Int)] = [
                 ("POST", "/session/create", "p2p.preference=maybe", form, 400),
-                ("POST", "/session/create", "archiveMode=always&p2p.preference=disabled", form, 400),
+                ("POST", "/session/create", "archiveMode=always&p2p.preference=enabled", form, 400),
                 ("POST", "/session/create", "e2ee=true&p2p.preference=disabled", form, 400),
                 ("POST", "/session/create", "location=here", form, 400),
                 ("POST", "/session/create", "{}", "application/json", 415),

@@ -225,7 +225,9 @@ enum MessageTypes {
     static let client: Set = [
         "hello", "ack", "ping", "bye", "session.join", "session.leave", "session.publish", "session.unpublish",
         "session.update", "session.subscribe", "session.unsubscribe", "session.negotiate", "session.signal",
-        "session.forceDisconnect", "session.forceUnpublish", "session.forceMute", "session.consent", "roulette.start",
+        "session.forceDisconnect", "session.forceUnpublish", "session.forceMute", "session.consent",
+        "session.startArchive",
+        "session.stopArchive", "roulette.start",
         "roulette.next",
         "roulette.stop", "roulette.report", "roulette.block", "roulette.count", "ice.servers", "session.connected",
         "media.offer", "media.close", "media.estimate",

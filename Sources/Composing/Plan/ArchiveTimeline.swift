@@ -98,10 +98,10 @@ extension ArchiveTimeline {
             switch event {
             case .archive(let opening):
                 if timeline.opening == nil { timeline.opening = opening }
-                timeline.layouts.append(Change(time: time, value: opening.layout))
+                timeline.layouts.append(Change(time: time, value: opening.layout ?? ArchiveLayout()))
             case .layout(let layout): timeline.layouts.append(Change(time: time, value: layout))
             case .end: timeline.isComplete = true
-            case .pause, .resume, .size, .lost, .audio: break
+            case .began, .fileEnd, .failed, .pause, .resume, .size, .lost, .audio: break
             default: takeOfStream(event, at: time)
             }
         }

@@ -80,7 +80,7 @@ public struct ComposePlan: Hashable, Sendable {
     public init(_ log: ArchiveLog, facts: [String: SourceFacts], options: ComposeOptions = ComposeOptions()) {
         let timeline = ArchiveTimeline(log, facts: facts)
         let opening = timeline.opening ?? ArchiveOpening(id: "", session: "")
-        canvas = options.canvas ?? opening.canvas
+        canvas = options.canvas ?? opening.canvas ?? ArchiveCanvas()
         hasAudio = options.hasAudio ?? opening.hasAudio
         hasVideo = options.hasVideo ?? opening.hasVideo
         frames = Int(timeline.end / ComposedFormat.frame)

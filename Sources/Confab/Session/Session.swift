@@ -159,6 +159,27 @@ public actor Session {
         try await request(.consent(.init(session: id, accept: accept)))
     }
 
+    /// Starts to record the session. The event `archiveStarted` has the archive. Moderators only, and only if the server permits it
+    /// (`recording.moderatorsMayRecord`).
+    ///
+    /// - Parameters:
+    ///   - name: at most 80 characters; nil for none.
+    ///   - individual: false for one file of all streams, true for one file for each stream.
+    /// - Throws: `not_permitted`, `recording_unavailable`, `archive_conflict`, `media_unavailable`, `rate_limited`,
+    ///   `storage_full`, `malformed`, or an error of the connection.
+    public func startArchive(
+        name: String? = nil, individual: Bool = false
+    ) async throws(ConfabError) {
+        try await request(.startArchive(.init(session: id, name: name, output: individual ? .individual : nil)))
+    }
+
+    /// Stops a recording. Moderators only, and only if the server permits it.
+    ///
+    /// - Throws: `not_permitted`, `archive_conflict`, or an error of the connection.
+    public func stopArchive(_ archive: ArchiveID) async throws(ConfabError) {
+        try await request(.stopArchive(.init(session: id, archive: archive)))
+    }
+
     @discardableResult
     func request(_ verb: SessionVerb) async throws(ConfabError) -> ServerMessage {
         try await core.core.request(.session(verb))

@@ -2,14 +2,19 @@ import Wire
 
 /// What happens in an archive: a line of its event log without the time.
 ///
-/// Ids of streams and connections are the text of the API. A name that a person chose is never the name of a file.
+/// Ids of streams and connections are the text of the API. A name that a person chose is never the name of a file. Composing
+/// does not need `began`, `fileEnd` and `failed`: they are for recovery and for people who read the log.
 public enum ArchiveEvent: Hashable, Sendable {
     /// The first line: what the archive is.
     case archive(ArchiveOpening)
+    /// The first packet arrived: the recorded time begins.
+    case began(at: Timestamp)
     /// A stream is published, or is selected by hand for the first time.
     case stream(ArchivedStream)
     /// A file begins. Its time 0 is the time of the line.
     case file(ArchivedFile)
+    /// A file is complete. Its size is in bytes.
+    case fileEnd(stream: String, name: String, size: Int64)
     /// The stream's video was turned on or off. A stream begins with its video on.
     case video(stream: String, isOn: Bool)
     /// The stream's audio was turned on or off. A stream begins with its audio on.
@@ -28,6 +33,8 @@ public enum ArchiveEvent: Hashable, Sendable {
     case gone(stream: String)
     /// Some of the stream's media was lost, and its last picture stands for this time.
     case lost(stream: String, for: Duration)
+    /// Recording of the stream has failed, for this reason.
+    case failed(stream: String, reason: String)
     /// The recorded time stands still, because nobody publishes.
     case pause(at: Timestamp)
     /// The recorded time continues.
@@ -44,10 +51,14 @@ public struct ArchiveOpening: Hashable, Sendable {
     public var session: String
     /// The name that the application gave the archive.
     public var name: String?
-    /// The canvas of the composed picture in pixels.
-    public var canvas: ArchiveCanvas
-    /// The layout at the beginning.
-    public var layout: ArchiveLayout
+    /// The API key of the session's project; nil if it is not known.
+    public var project: String?
+    /// When the archive was requested; nil if it is not known.
+    public var createdAt: Timestamp?
+    /// The canvas of the composed picture in pixels; nil if it is chosen later. The recorder does not know it.
+    public var canvas: ArchiveCanvas?
+    /// The layout at the beginning; nil for OpenTok's default.
+    public var layout: ArchiveLayout?
     /// Whether audio is recorded.
     public var hasAudio: Bool
     /// Whether video is recorded.
@@ -56,10 +67,12 @@ public struct ArchiveOpening: Hashable, Sendable {
     public var frameRate: Int
 
     public init(
-        id: String, session: String, name: String? = nil, canvas: ArchiveCanvas = ArchiveCanvas(),
-        layout: ArchiveLayout = ArchiveLayout(), hasAudio: Bool = true, hasVideo: Bool = true, frameRate: Int = 25
+        id: String, session: String, name: String? = nil, project: String? = nil, createdAt: Timestamp? = nil,
+        canvas: ArchiveCanvas? = nil, layout: ArchiveLayout? = nil, hasAudio: Bool = true, hasVideo: Bool = true,
+        frameRate: Int = 25
     ) {
         (self.id, self.session, self.name, self.canvas, self.layout) = (id, session, name, canvas, layout)
+        (self.project, self.createdAt) = (project, createdAt)
         (self.hasAudio, self.hasVideo, self.frameRate) = (hasAudio, hasVideo, frameRate)
     }
 }

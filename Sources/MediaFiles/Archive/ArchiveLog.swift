@@ -13,9 +13,6 @@ public struct ArchiveLog: Hashable, Sendable {
 
     /// The readable lines. Their times never decrease.
     public var lines: [ArchiveLogLine] = []
-    /// The events that the recorder writes for people who read the log, and that composing does not need.
-    private static let remarks: Set<String> = ["began", "fileEnd", "failed"]
-
     /// The number of lines that were skipped, because they are damaged or their event is newer than this program.
     public private(set) var skipped = 0
     /// Whether the last line was cut off, because the server ended while it wrote. That line is dropped.
@@ -41,7 +38,6 @@ public struct ArchiveLog: Hashable, Sendable {
         guard bytes.count <= Self.maxLine, case .object(let members)? = try? JSONReader.parse(bytes) else {
             return skipped += 1
         }
-        if case .string(let event)? = members["e"], Self.remarks.contains(event) { return }
         guard var line = try? ArchiveLogLine(members: members), line.time <= Self.maxTime else { return skipped += 1 }
         // A clock that went back must not undo what was drawn before.
         line.time = max(line.time, lines.last?.time ?? .zero)

@@ -20,7 +20,7 @@ public struct ArchiveLogLine: Payload, Hashable {
         try coder.choice("e", &kind)
         switch kind {
         case .archive, .stream, .file, .layout: try event.description(kind, &coder)
-        case .archivePaused, .archiveResumed, .end: try event.ofArchive(kind, &coder)
+        case .began, .archivePaused, .archiveResumed, .end: try event.ofArchive(kind, &coder)
         default: try event.ofStream(kind, &coder)
         }
     }
@@ -40,7 +40,8 @@ private enum Longest {
 extension ArchiveEvent {
     /// The value of `e`.
     enum Kind: String {
-        case archive, stream, file, video, audio, size, rotation, classes, layout, include, gone, lost, end
+        case archive, began, stream, file, fileEnd, video, audio, size, rotation, classes, layout, include, gone, lost
+        case failed, end
         case archivePaused = "pause"
         case archiveResumed = "resume"
     }
@@ -48,8 +49,10 @@ extension ArchiveEvent {
     var kind: Kind {
         switch self {
         case .archive: .archive
+        case .began: .began
         case .stream: .stream
         case .file: .file
+        case .fileEnd: .fileEnd
         case .video: .video
         case .audio: .audio
         case .size: .size
@@ -59,6 +62,7 @@ extension ArchiveEvent {
         case .include: .include
         case .gone: .gone
         case .lost: .lost
+        case .failed: .failed
         case .pause: .archivePaused
         case .resume: .archiveResumed
         case .end: .end
@@ -100,11 +104,15 @@ extension ArchiveEvent {
         }
         var time = Timestamp(milliseconds: 0)
         switch self {
-        case .pause(let written), .resume(let written): time = written
+        case .began(let written), .pause(let written), .resume(let written): time = written
         default: break
         }
         try coder.timestamp("at", &time)
-        self = kind == .archivePaused ? .pause(at: time) : .resume(at: time)
+        switch kind {
+        case .began: self = .began(at: time)
+        case .archivePaused: self = .pause(at: time)
+        default: self = .resume(at: time)
+        }
     }
 
     /// Reads or writes the events that change a stream.
@@ -129,8 +137,25 @@ extension ArchiveEvent {
             try coder.integer("h", &height, in: 1...65_535)
             self = .size(stream: stream, width: width, height: height)
         case .gone: self = .gone(stream: stream)
+        case .fileEnd, .failed: try ofRecorder(kind, stream, &coder)
         default: try ofStream(kind, stream, &coder)
         }
+    }
+
+    private mutating func ofRecorder(
+        _ kind: Kind, _ stream: String, _ coder: inout FieldCoder
+    ) throws(WireError) {
+        if kind == .failed {
+            var reason = ""
+            if case .failed(_, let written) = self { reason = written }
+            try coder.string("reason", &reason, max: Longest.word)
+            return self = .failed(stream: stream, reason: reason)
+        }
+        var (name, size) = ("", Int64(0))
+        if case .fileEnd(_, let writtenName, let writtenSize) = self { (name, size) = (writtenName, writtenSize) }
+        try coder.fileName("file", &name)
+        try coder.integer("size", &size, in: 0...(1 << 53))
+        self = .fileEnd(stream: stream, name: name, size: size)
     }
 
     private mutating func ofStream(
@@ -166,11 +191,12 @@ extension ArchiveEvent {
     /// The id of the stream that the event is about; nil if it is about the archive.
     public var stream: String? {
         switch self {
-        case .archive, .layout, .pause, .resume, .end: nil
+        case .archive, .began, .layout, .pause, .resume, .end: nil
         case .stream(let stream): stream.id
         case .file(let file): file.stream
         case .video(let stream, _), .audio(let stream, _), .size(let stream, _, _), .rotation(let stream, _),
-            .classes(let stream, _), .include(let stream, _, _), .gone(let stream), .lost(let stream, _):
+            .classes(let stream, _), .include(let stream, _, _), .gone(let stream), .lost(let stream, _),
+            .fileEnd(let stream, _, _), .failed(let stream, _):
             stream
         }
     }
@@ -181,16 +207,15 @@ extension ArchiveOpening {
         try coder.string("id", &id, max: Longest.id)
         try coder.string("sessionId", &session, max: Longest.text)
         try coder.string("name", &name, max: Longest.text)
-        // The recorder does not know the size of the composed picture, which can be chosen later.
-        var resolution: String? = canvas.description
+        try coder.string("partnerId", &project, max: Longest.word)
+        try coder.timestamp("createdAt", &createdAt)
+        var resolution = canvas?.description
         try coder.string("resolution", &resolution, max: Longest.word)
-        guard let canvas = ArchiveCanvas(resolution ?? ArchiveCanvas().description) else {
+        canvas = resolution.flatMap { ArchiveCanvas($0) }
+        guard (canvas != nil) == (resolution != nil) else {
             throw WireError(.malformed, "The member \"resolution\" must be two numbers such as 640x480.")
         }
-        self.canvas = canvas
-        var layout: ArchiveLayout? = self.layout
         try coder.nested("layout", &layout)
-        self.layout = layout ?? ArchiveLayout()
         try coder.bool("hasAudio", &hasAudio)
         try coder.bool("hasVideo", &hasVideo)
         try coder.integer("fps", &frameRate, in: 1...120)
@@ -223,10 +248,17 @@ extension ArchivedStream {
 extension ArchivedFile {
     fileprivate mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
         try coder.string("stream", &stream, max: Longest.id)
-        try coder.string("file", &name, max: Longest.text)
-        guard !coder.isReading || ArchiveFileName.isValid(name) else {
-            throw WireError(.malformed, "The member \"file\" must be the name of a recorded file.")
-        }
+        try coder.fileName("file", &name)
         try coder.choice("codec", &codec)
+    }
+}
+
+extension FieldCoder {
+    /// Reads or writes the name of a recorded file.
+    fileprivate mutating func fileName(_ member: String, _ name: inout String) throws(WireError) {
+        try string(member, &name, max: Longest.text)
+        guard !isReading || ArchiveFileName.isValid(name) else {
+            throw WireError(.malformed, "The member \"\(member)\" must be the name of a recorded file.")
+        }
     }
 }

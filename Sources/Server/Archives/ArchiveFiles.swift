@@ -1,4 +1,5 @@
 import Foundation
+import MediaFiles
 import NIOCore
 import NIOPosix
 import Signaling
@@ -33,7 +34,7 @@ final class ArchiveFiles: Sendable {
     func completed(_ archive: ArchiveID) async throws -> RecordingResult? {
         guard hasFolder(of: archive) else { return nil }
         // A manifest of 50 streams has about 20 KB.
-        let bytes = try await read(RecordingManifest.name, of: archive, at: 0, UInt64(Self.chunkSize))
+        let bytes = try await read(ArchiveFileName.manifest, of: archive, at: 0, UInt64(Self.chunkSize))
         return ArchiveManifest.result(Array(bytes.readableBytesView))
     }
 

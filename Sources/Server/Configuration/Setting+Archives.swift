@@ -8,6 +8,9 @@ extension Setting {
             "notify: everyone in a recorded session is notified. ask: only the streams of people who accept are recorded.",
             "With ask, clients that cannot ask are left out, such as WHIP clients and old ones.", applies: .atReload),
         Setting(
+            "recording.moderatorsMayRecord", \.rules.moderatorsMayRecord, .boolean,
+            "Whether moderators of a session may start and stop recordings.", applies: .atReload),
+        Setting(
             "recording.notice", \.rules.recordingNotice, .duration(.zero ... .seconds(60)),
             "How long before a recording begins the people in the session are notified.", applies: .atReload),
         Setting(

@@ -14,6 +14,10 @@ struct GatewayMetrics {
     let present = Gauge(label: "confab_people_present")
     let ringing = Gauge(label: "confab_calls_ringing")
     let active = Gauge(label: "confab_calls_active")
+    /// One gauge per state, also for the states without archives.
+    private let archives = ArchiveState.allCases.map {
+        ($0, Gauge(label: "confab_archives", dimensions: [("state", $0.rawValue)]))
+    }
     let rings = Counter(label: "confab_calls_placed_total")
     /// One counter per call outcome, as the caller sees the outcome.
     let endings = [CallOutcome: Counter](
@@ -85,6 +89,7 @@ struct GatewayMetrics {
         "confab_calls_active": "Calls that were accepted and have not ended.",
         "confab_calls_placed_total": "Calls that started to ring.",
         "confab_calls_ended_total": "Calls that ended, by outcome as the caller sees it.",
+        "confab_archives": "Archives that are being recorded, finished or composed, by state.",
         "confab_sessions": "Sessions with at least one connection.",
         "confab_roulette_matches": "Roulette matches in progress.",
         "confab_roulette_waiting": "People waiting in the roulette queue.",
@@ -108,6 +113,8 @@ struct GatewayMetrics {
         let calls = hub.callFigures
         ringing.record(calls.ringing)
         active.record(calls.active)
+        let states = hub.archiveStates
+        for (state, gauge) in archives { gauge.record(states[state] ?? 0) }
         media.record(hub.bandwidthRefusals)
         rooms.record(hub)
     }

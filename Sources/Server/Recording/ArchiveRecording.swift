@@ -33,7 +33,7 @@ final class ArchiveRecording {
     private var began: MediaTime?
     private var pausedAt: MediaTime?
     private var paused = MediaInterval.zero
-    private var lastLogged: Int64 = 0
+    private var lastLogged = Duration.zero
 
     init(
         _ id: ArchiveID, _ session: SessionID, _ options: RecordingOptions, in parent: RecordingFolder,
@@ -42,8 +42,8 @@ final class ArchiveRecording {
         (self.id, self.session, self.options, self.recorder) = (id, session, options, recorder)
         (application, logger) = (recorder.settings.application, recorder.logger)
         folder = try parent.folder("\(id)", creating: true)
-        events = try folder.create(RecordingManifest.logName)
-        log(.archive(id, session, options), at: .monotonic)
+        events = try folder.create(ArchiveFileName.log)
+        log(.opening(id, session, options), at: .monotonic)
     }
 
     var openFiles: [RecordingFile] { [events] + streams.values.compactMap(\.openFile) }
@@ -55,7 +55,7 @@ final class ArchiveRecording {
         guard began == nil else { return }
         began = time
         let wall = wallClock(time)
-        log(.began(wall), at: time)
+        log(.began(at: wall), at: time)
         recorder.report(.began(id, at: wall))
     }
 
@@ -70,7 +70,7 @@ final class ArchiveRecording {
 
     func pause(now: MediaTime) {
         guard pausedAt == nil, ending == nil else { return }
-        log(.pause(wallClock(now)), at: now)
+        log(.pause(at: wallClock(now)), at: now)
         pausedAt = now
     }
 
@@ -79,7 +79,7 @@ final class ArchiveRecording {
         pausedAt = nil
         // The time before the first packet does not count anyway.
         if let began { paused = MediaInterval(nanoseconds: paused.nanoseconds + (now - max(since, began)).nanoseconds) }
-        log(.resume(wallClock(now)), at: now)
+        log(.resume(at: wallClock(now)), at: now)
     }
 
     // MARK: Streams
@@ -92,19 +92,19 @@ final class ArchiveRecording {
         }
         let recording = StreamRecording(number: number, stream, details, self)
         streams[stream] = recording
-        log(.stream(stream, details), at: now)
+        log(.beginning(stream, details), at: now)
         return recording
     }
 
     /// Completes a stream of which nothing follows.
     func finish(_ recording: StreamRecording, now: MediaTime) {
         if !recording.wasPublished, ending == nil {
-            log(.failed(recording.stream, .notPublished), at: now)
+            log(.failure(recording.stream, .notPublished), at: now)
             recorder.report(.streamFailed(id, recording.stream, .notPublished))
         }
         recording.finish(now: now)
         streams[recording.stream] = nil
-        log(.gone(recording.stream), at: now)
+        log(.gone(stream: "\(recording.stream)"), at: now)
         recorder.forget(recording)
     }
 
@@ -112,7 +112,7 @@ final class ArchiveRecording {
     func failed(_ recording: StreamRecording, _ error: RecordingError, now: MediaTime) {
         logger.error("Cannot record a stream", metadata: ["archive": "\(id)", "error": "\(error.text)"])
         guard !error.isDiskFull else { return recorder.diskIsFull() }
-        log(.failed(recording.stream, .cannotWrite), at: now)
+        log(.failure(recording.stream, .cannotWrite), at: now)
         recording.abandon(now: now)
         recorder.report(.streamFailed(id, recording.stream, .cannotWrite))
     }
@@ -133,17 +133,17 @@ final class ArchiveRecording {
                 stream: recording.stream, name: file.name, size: size, start: recordedTime(start),
                 stop: recordedTime(end), connectionData: recording.details.connectionData,
                 videoType: recording.details.videoType))
-        log(.fileEnd(recording.stream, name: file.name, size: size), at: end)
+        log(.fileEnd(stream: "\(recording.stream)", name: file.name, size: size), at: end)
     }
 
     func count(bytes: Int) { recorder.count(bytes: bytes) }
 
     // MARK: The event log
 
-    func log(_ line: RecordingLine, at time: MediaTime) {
-        lastLogged = max(lastLogged, recordedTime(time).wholeMilliseconds)
+    func log(_ event: MediaFiles.ArchiveEvent, at time: MediaTime) {
+        lastLogged = max(lastLogged, recordedTime(time))
         do throws(RecordingError) {
-            try events.apply(.append(line.bytes(at: lastLogged)))
+            try events.apply(.append(ArchiveLogLine(event, at: lastLogged).bytes))
         } catch {
             guard !error.isDiskFull else { return recorder.diskIsFull() }
             logger.error("Cannot write the log of an archive", metadata: ["error": "\(error.text)"])
@@ -166,11 +166,11 @@ final class ArchiveRecording {
         let reason = ending?.reason ?? .requested
         let last = files.map(\.stop).max() ?? .zero
         let result = RecordingResult(began: began.map(wallClock), duration: last, files: files)
-        log(.end(reason), at: now)
+        log(.end(reason: reason.rawValue), at: now)
         do throws(RecordingError) {
             try events.sync()
             try folder.replace(
-                RecordingManifest.name, RecordingManifest.bytes(id, session, options, result, reason))
+                ArchiveFileName.manifest, RecordingManifest.bytes(id, session, options, result, reason))
         } catch {
             logger.error("Cannot write the manifest of an archive", metadata: ["error": "\(error.text)"])
         }

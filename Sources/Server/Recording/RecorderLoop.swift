@@ -18,12 +18,11 @@ protocol RecordingSource: Sendable {
     func requestKeyframe(of stream: StreamID, for number: UInt32)
 }
 
-/// The state of the recorder's thread: reads the routers' rings, and writes the files of all archives.
+/// The state of the recorder's thread: reads the routers' rings, and writes the files of all archives. The hub limits the number
+/// of archives (`Rules.maxRunningArchives`).
 ///
 /// A slow disk delays only this thread. The rings then drop packets, which are treated as lost.
 final class RecorderLoop {
-    /// The maximum number of archives at the same time.
-    static let maxArchives = 20
     /// The number of packets after which their memory is released.
     private static let releaseInterval = 256
     /// How often the free space is checked.
@@ -84,7 +83,6 @@ final class RecorderLoop {
 
     private func begin(_ id: ArchiveID, _ session: SessionID, _ options: RecordingOptions, now: MediaTime) {
         guard archives[id] == nil else { return }
-        guard archives.count < Self.maxArchives else { return report(.failed(id, .tooMany)) }
         do {
             let folder = try self.folder ?? RecordingFolder(path: settings.folder)
             self.folder = folder

@@ -17,9 +17,6 @@ import Darwin
 /// An archive is complete if it has a manifest. Its event log says which files belong to it, and since when. Each file is finished
 /// after its last whole block (`WebMScan`). What cannot be read is left as it is.
 struct RecordingRecovery {
-    /// The maximum size of an event log. A longer one is not ours: a day with 50 streams has less than a tenth of it.
-    static let maxLog: Int64 = 64 << 20
-
     let path: String
     let logger: Logger
 
@@ -28,24 +25,24 @@ struct RecordingRecovery {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []
         return names.compactMap { ArchiveID($0) }.sorted().filter {
             let folder = "\(path)/\($0)"
-            return FileManager.default.fileExists(atPath: "\(folder)/\(RecordingManifest.logName)")
-                && !FileManager.default.fileExists(atPath: "\(folder)/\(RecordingManifest.name)")
+            return FileManager.default.fileExists(atPath: "\(folder)/\(ArchiveFileName.log)")
+                && !FileManager.default.fileExists(atPath: "\(folder)/\(ArchiveFileName.manifest)")
         }
     }
 
     /// Completes one archive.
     func recover(_ id: ArchiveID) throws -> RecordingResult {
         let folder = try RecordingFolder(path: path).folder("\(id)", creating: false)
-        let log = try folder.existing(RecordingManifest.logName)
-        let size = min(log.size, Self.maxLog)
+        let log = try folder.existing(ArchiveFileName.log)
+        let size = min(log.size, Int64(ArchiveLog.maxSize))
         let bytes = try log.read(0..<size)
-        let recorded = RecordedArchive(lines: bytes)
+        let recorded = RecordedArchive(ArchiveLog(bytes))
         var result = RecordingResult(began: recorded.began)
         for entry in recorded.files {
             do {
                 let file = try folder.existing(entry.name)
                 guard let length = try Self.finish(file) else { continue }
-                let start = Duration.milliseconds(entry.time)
+                let start = entry.time
                 result.files.append(
                     RecordedFile(
                         stream: entry.stream, name: entry.name, size: file.size, start: start, stop: start + length,
@@ -57,15 +54,16 @@ struct RecordingRecovery {
         }
         result.duration = result.files.map(\.stop).max() ?? .zero
         // Complete, but the hub may not have stored it.
-        if folder.contains(RecordingManifest.name) { return result }
+        if folder.contains(ArchiveFileName.manifest) { return result }
         // The last line may be incomplete.
         if let end = bytes.lastIndex(of: UInt8(ascii: "\n")) { try log.apply(.truncate(Int64(end) + 1)) }
-        let time = max(recorded.lastTime, result.duration.wholeMilliseconds)
-        try log.apply(.append(RecordingLine.end(.serverRestarted).bytes(at: time)))
+        let time = max(recorded.lastTime, result.duration)
+        let end = ArchiveLogLine(.end(reason: RecordingEnd.serverRestarted.rawValue), at: time)
+        try log.apply(.append(end.bytes))
         try log.sync()
         let manifest = RecordingManifest.bytes(
             id, recorded.session, recorded.options, result, .serverRestarted)
-        try folder.replace(RecordingManifest.name, manifest)
+        try folder.replace(ArchiveFileName.manifest, manifest)
         return result
     }
 
@@ -87,49 +85,31 @@ struct RecordedArchive {
     private(set) var options = RecordingOptions(createdAt: Timestamp(milliseconds: 0))
     private(set) var began: Timestamp?
     private(set) var streams: [StreamID: (connectionData: String, videoType: VideoType?)] = [:]
-    /// The files in the order in which they began, with the recorded time of their beginning in milliseconds.
-    private(set) var files: [(stream: StreamID, name: String, time: Int64)] = []
-    private(set) var lastTime: Int64 = 0
+    /// The files in the order in which they began, with the recorded time of their beginning.
+    private(set) var files: [(stream: StreamID, name: String, time: Duration)] = []
+    private(set) var lastTime = Duration.zero
 
-    /// Parses a log. Lines that are incomplete or unknown are ignored.
-    init(lines: [UInt8]) {
-        for line in lines.split(separator: UInt8(ascii: "\n")) {
-            guard case .object(let object)? = try? JSONReader.parse(line), case .integer(let time)? = object["t"],
-                case .string(let event)? = object["e"]
-            else { continue }
-            lastTime = max(lastTime, time)
-            switch event {
-            case "archive": takeArchive(object)
-            case "began": if case .integer(let at)? = object["at"] { began = Timestamp(milliseconds: at) }
-            case "stream": takeStream(object)
-            case "file":
-                guard let stream = Self.stream(object["stream"]), let name = Self.text(object["file"]),
-                    name.hasPrefix("\(stream)"), !name.contains("/"), !files.contains(where: { $0.name == name })
-                else { continue }
-                files.append((stream, name, time))
-            default: break
-            }
+    init(_ log: ArchiveLog) {
+        for line in log.lines { take(line.event, at: line.time) }
+        lastTime = log.lines.last?.time ?? .zero
+    }
+
+    private mutating func take(_ event: MediaFiles.ArchiveEvent, at time: Duration) {
+        switch event {
+        case .archive(let opening):
+            session = SessionID(opening.session) ?? .unset
+            options.createdAt = opening.createdAt ?? options.createdAt
+            (options.name, options.project) = (opening.name, opening.project ?? "")
+        case .began(let time): began = time
+        case .stream(let stream):
+            guard let id = StreamID(stream.id) else { return }
+            streams[id] = (stream.connectionData, stream.videoType)
+        case .file(let file):
+            guard let stream = StreamID(file.stream), file.name.hasPrefix("\(stream)"),
+                !files.contains(where: { $0.name == file.name })
+            else { return }
+            files.append((stream, file.name, time))
+        default: break
         }
     }
-
-    private mutating func takeArchive(_ object: JSONObject) {
-        session = Self.text(object["sessionId"]).flatMap { SessionID($0) } ?? .unset
-        if case .integer(let time)? = object["createdAt"] { options.createdAt = Timestamp(milliseconds: time) }
-        options.name = Self.text(object["name"])
-        options.project = Self.text(object["partnerId"]) ?? ""
-    }
-
-    private mutating func takeStream(_ object: JSONObject) {
-        guard let stream = Self.stream(object["id"]) else { return }
-        streams[stream] = (
-            Self.text(object["connectionData"]) ?? "",
-            Self.text(object["videoType"]).flatMap { VideoType(rawValue: $0) }
-        )
-    }
-
-    private static func text(_ value: JSONValue?) -> String? {
-        if case .string(let text)? = value { text } else { nil }
-    }
-
-    private static func stream(_ value: JSONValue?) -> StreamID? { text(value).flatMap { StreamID($0) } }
 }

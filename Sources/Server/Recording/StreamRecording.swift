@@ -95,8 +95,9 @@ final class StreamRecording {
         case .end(let time): try end(at: time)
         case .requestKeyframe: archive.requestKeyframe(of: self)
         case .size(let size, let time):
-            archive.log(.size(stream, width: Int(size.width), height: Int(size.height)), at: time)
-        case .lost(let interval, let time): archive.log(.lost(stream, milliseconds: interval.milliseconds), at: time)
+            archive.log(.size(stream: "\(stream)", width: Int(size.width), height: Int(size.height)), at: time)
+        case .lost(let interval, let time):
+            archive.log(.lost(stream: "\(stream)", for: .milliseconds(interval.milliseconds)), at: time)
         }
     }
 
@@ -111,7 +112,7 @@ final class StreamRecording {
         (file, fileStart) = (opened, time)
         writer = WebMWriter(
             video: video, date: archive.wallClock(time).nanosecondsSince2001, application: archive.application)
-        archive.log(.file(stream, name: name, codec: video.name), at: time)
+        archive.log(.file(ArchivedFile(stream: "\(stream)", name: name, codec: video.codec)), at: time)
     }
 
     private func end(at time: MediaTime) throws(RecordingError) {
@@ -137,13 +138,13 @@ final class StreamRecording {
 }
 
 extension RecordedVideo {
-    /// The name of the codec in the event log.
-    var name: String {
+    /// The codec in the event log.
+    fileprivate var codec: ArchivedFile.Codec {
         switch self {
-        case .vp8: "vp8"
-        case .vp9: "vp9"
-        case .h264: "h264"
-        case .av1: "av1"
+        case .vp8: .vp8
+        case .vp9: .vp9
+        case .h264: .h264
+        case .av1: .av1
         }
     }
 }

@@ -26,7 +26,8 @@ enum ArchiveDetail {
             ("name", text(request.name)), ("output", .string(request.output.rawValue)),
             ("streamMode", .string(request.streamMode.rawValue)), ("hasAudio", .bool(request.hasAudio)),
             ("hasVideo", .bool(request.hasVideo)), ("resolution", text(request.resolution)),
-            ("layout", request.layout.map(value)), ("tag", .string(request.tag.withoutNUL)),
+            ("isAutomatic", request.isAutomatic ? .bool(true) : nil), ("layout", request.layout.map(value)),
+            ("tag", .string(request.tag.withoutNUL)),
             ("maxBitrate", request.maxBitrate.map { .integer(Int64($0)) }),
             ("quantization", request.quantization.map { .integer(Int64($0)) }),
         ])
@@ -80,7 +81,7 @@ enum ArchiveDetail {
     }
 
     private static func request(_ object: JSONObject) -> ArchiveRequest? {
-        guard let output = string(object, "output").flatMap(ArchiveRequest.Output.init),
+        guard let output = string(object, "output").flatMap(ArchiveOutput.init),
             let mode = string(object, "streamMode").flatMap(ArchiveRequest.StreamMode.init),
             let hasAudio = bool(object, "hasAudio"), let hasVideo = bool(object, "hasVideo")
         else { return nil }
@@ -88,6 +89,7 @@ enum ArchiveDetail {
         (request.output, request.streamMode, request.hasAudio, request.hasVideo) = (output, mode, hasAudio, hasVideo)
         (request.name, request.resolution) = (string(object, "name"), string(object, "resolution"))
         request.tag = string(object, "tag") ?? ""
+        request.isAutomatic = bool(object, "isAutomatic") ?? false
         request.maxBitrate = integer(object, "maxBitrate").flatMap { Int(exactly: $0) }
         request.quantization = integer(object, "quantization").flatMap { Int(exactly: $0) }
         if case .object(let layout)? = object["layout"], let type = string(layout, "type") {

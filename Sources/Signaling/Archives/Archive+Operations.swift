@@ -1,19 +1,23 @@
 import Wire
 
-/// Performs the operations that applications' servers request.
+/// Performs the operations that applications' servers and moderators request.
 extension Archive {
-    mutating func perform(_ operation: ArchiveOperation, _ socket: SocketID, _ context: inout Context) {
+    mutating func perform(_ operation: ArchiveOperation, _ requester: ArchiveRequester, _ context: inout Context) {
         do throws(WireError) {
             guard record.status.isRunning else { throw .archiveNotRunning }
             switch operation {
-            case .stop: stop(.requested, &context)
+            case .stop:
+                guard !record.request.isAutomatic else {
+                    throw .archiveConflict("This session is always recorded. Its archive ends after everyone has left.")
+                }
+                stop(.requested, &context)
             case .setLayout(let layout): try setLayout(layout, &context)
             case .addStream(let selection): try add(selection, &context)
             case .removeStream(let stream): try deselect(stream, &context)
             }
-            context.answer(socket, .archive(record))
+            context.answer(requester, record)
         } catch {
-            context.answer(socket, .refused(error))
+            context.refuse(requester, error)
         }
     }
 
@@ -73,6 +77,24 @@ extension Archive {
             throw WireError(
                 .archiveConflict,
                 "This archive records all streams. Start one with streamMode \"manual\" to choose them.")
+        }
+    }
+}
+
+extension Context {
+    /// Answers a request that has changed an archive.
+    fileprivate mutating func answer(_ requester: ArchiveRequester, _ record: ArchiveRecord) {
+        switch requester {
+        case .application(let socket): answer(socket, .archive(record))
+        case .member(let client, let re): send(.ok(.init(re: re)), to: client)
+        }
+    }
+
+    /// Refuses a request to change an archive.
+    mutating func refuse(_ requester: ArchiveRequester, _ error: WireError) {
+        switch requester {
+        case .application(let socket): answer(socket, .refused(error))
+        case .member(let client, let re): fail(error, re: re, to: client)
         }
     }
 }

@@ -58,7 +58,7 @@ public struct Archive: Machine, Equatable, Sendable {
     }
 
     static func orphan(_ event: ArchiveEvent, _ id: ArchiveID, _ context: inout Context) {
-        if case .operated(_, let socket) = event { context.answer(socket, .refused(.archiveNotRunning)) }
+        if case .operated(_, let requester) = event { context.refuse(requester, .archiveNotRunning) }
     }
 
     private init(_ record: ArchiveRecord, _ context: Context) {
@@ -69,6 +69,16 @@ public struct Archive: Machine, Equatable, Sendable {
 
     var isOver: Bool { phase == .over }
     private var id: ArchiveID { record.id }
+
+    /// The state for metrics.
+    var state: ArchiveState {
+        switch phase {
+        case .announced: .announced
+        case .recording: record.status == .paused ? .paused : .recording
+        case .finishing, .over: .finishing
+        case .composing: .composing
+        }
+    }
 
     // MARK: Time
 
@@ -125,7 +135,7 @@ public struct Archive: Machine, Equatable, Sendable {
         case .consent(let client, let accepts):
             if accepts { accepted.insert(client) } else { accepted.remove(client) }
             update(&context)
-        case .operated(let operation, let socket): perform(operation, socket, &context)
+        case .operated(let operation, let requester): perform(operation, requester, &context)
         case .sessionEnded: stop(.sessionEnded, &context)
         case .recording(let event): handle(event, &context)
         case .composed(let file):
@@ -171,7 +181,7 @@ public struct Archive: Machine, Equatable, Sendable {
             complete(result, &context)
         case .recovered(_, let result): complete(result, &context)
         case .failed(_, let failure):
-            if phase == .recording { leaveSession(&context) }
+            if phase == .recording { leaveSession(nil, &context) }
             guard phase == .recording || phase == .finishing else { return }
             record.reason = record.reason ?? failure.phrase
             end(.failed, &context)
@@ -211,7 +221,8 @@ public struct Archive: Machine, Equatable, Sendable {
                     hasAudio: request.hasAudio, hasVideo: request.hasVideo, name: request.name, project: record.project,
                     createdAt: record.createdAt)))
         if request.output == .composed { noteLayout(&context) }
-        idleUntil = context.now + context.rules.archiveWait
+        // The archive of a session that is always recorded begins before anyone can publish.
+        idleUntil = context.now + (request.isAutomatic ? context.rules.maxArchivePause : context.rules.archiveWait)
         update(&context)
     }
 
@@ -288,15 +299,18 @@ public struct Archive: Machine, Equatable, Sendable {
     }
 
     private mutating func stopped(_ reason: RecordingEnd, _ context: inout Context) {
-        leaveSession(&context)
+        leaveSession(reason, &context)
         phase = .finishing
         record.reason = reason.rawValue
         set(.stopped, &context)
     }
 
-    private mutating func leaveSession(_ context: inout Context) {
+    /// Notifies the session that it is no longer recorded.
+    ///
+    /// - Parameter reason: nil after an error.
+    private mutating func leaveSession(_ reason: RecordingEnd?, _ context: inout Context) {
         setCounted(false, &context)
-        context.tell(.session(record.session, .archiveStopped(id)))
+        context.tell(.session(record.session, .archiveStopped(id, reason)))
     }
 
     private mutating func end(_ status: ArchiveStatus, _ context: inout Context) {
@@ -307,9 +321,9 @@ public struct Archive: Machine, Equatable, Sendable {
     /// Ends the archive after a change to it could not be stored. What was recorded stays on the disk: a restart finds it,
     /// if the start of the archive was stored.
     private mutating func abandon(_ context: inout Context) {
-        if case .announced = phase { leaveSession(&context) }
+        if case .announced = phase { leaveSession(nil, &context) }
         if phase == .recording {
-            leaveSession(&context)
+            leaveSession(nil, &context)
             context.record(.end(id, .requested))
         }
         phase = .over
@@ -345,7 +359,7 @@ extension ArchiveRecord {
 
 extension RecordingFailure {
     /// The failure as the reason of an archive.
-    fileprivate var phrase: String {
+    var phrase: String {
         switch self {
         case .disabled: "recording disabled"
         case .diskFull: RecordingEnd.diskFull.rawValue

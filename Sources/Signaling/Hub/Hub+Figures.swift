@@ -14,6 +14,12 @@ extension Hub {
     public var roomCount: Int { rooms.count }
     /// The number of archives that are being recorded, or are finished or composed after that.
     public var archiveCount: Int { archives.count }
+    /// The same archives, by state.
+    public var archiveStates: [ArchiveState: Int] {
+        var states: [ArchiveState: Int] = [:]
+        archives.forEach { states[$0.state, default: 0] += 1 }
+        return states
+    }
     public var roomFigures: RoomFigures { context.figures.rooms }
     public var roomFileSpace: RoomFileSpace { context.fileSpace }
     package func hasRoom(_ name: RoomName) -> Bool { rooms.contains(name) }

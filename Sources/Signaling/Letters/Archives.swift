@@ -23,16 +23,21 @@ public enum ArchiveStatus: String, Hashable, Sendable, CaseIterable {
     public var isRunning: Bool { self == .started || self == .paused }
 }
 
+/// What happens to an archive now, for metrics.
+public enum ArchiveState: String, Hashable, Sendable, CaseIterable {
+    /// The members were notified, and recording has not begun.
+    case announced
+    case recording
+    /// Nothing is recorded now, because nobody publishes.
+    case paused
+    /// The recorder completes the files.
+    case finishing
+    /// The streams are composed into one file, or wait for it.
+    case composing
+}
+
 /// What an application requests when it starts an archive.
 public struct ArchiveRequest: Hashable, Sendable {
-    /// How the streams become files.
-    public enum Output: String, Hashable, Sendable {
-        /// One file of all streams.
-        case composed
-        /// One file for each stream.
-        case individual
-    }
-
     /// How streams are chosen.
     public enum StreamMode: String, Hashable, Sendable {
         /// All streams of the session.
@@ -41,14 +46,19 @@ public struct ArchiveRequest: Hashable, Sendable {
         case manual
     }
 
-    /// The archive's name, at most 80 characters; nil for none.
+    /// The maximum number of characters in a name, as in OpenTok.
+    public static let maxName = 80
+
+    /// The archive's name; nil for none.
     public var name: String?
-    public var output = Output.composed
+    public var output = ArchiveOutput.composed
     public var streamMode = StreamMode.auto
     public var hasAudio = true
     public var hasVideo = true
     /// Width and height of the composed video in pixels, such as `640x480`; nil for an individual archive.
     public var resolution: String?
+    /// Whether the server started the archive, because the session is always recorded. Such an archive cannot be stopped.
+    public var isAutomatic = false
     public var layout: ArchiveLayout?
     /// A session may have several archives at the same time only if their tags differ. Never returned.
     public var tag = ""
@@ -58,6 +68,32 @@ public struct ArchiveRequest: Hashable, Sendable {
     public var quantization: Int?
 
     public init() {}
+
+    /// Whether a text has no control characters, and at most this many others.
+    public static func isText(_ text: String, max: Int) -> Bool {
+        text.unicodeScalars.count <= max && !text.unicodeScalars.contains { $0.value < 0x20 }
+    }
+}
+
+/// The sizes of composed archives in pixels, with OpenTok's names.
+///
+/// Session IDs contain their positions in this list (`Project.makeSessionID`), so their order must not change.
+public enum ArchiveResolution: String, Hashable, Sendable, CaseIterable {
+    /// The size if a request has none, as OpenTok's.
+    case small = "640x480"
+    case smallPortrait = "480x640"
+    case medium = "1280x720"
+    case mediumPortrait = "720x1280"
+    case large = "1920x1080"
+    case largePortrait = "1080x1920"
+
+    var number: UInt8 { UInt8(Self.allCases.firstIndex(of: self) ?? 0) }
+
+    /// Returns nil if there is no such position.
+    init?(number: UInt8) {
+        guard number < Self.allCases.count else { return nil }
+        self = Self.allCases[Int(number)]
+    }
 }
 
 /// How the streams of a composed archive are arranged, with the values of OpenTok's API.
@@ -142,7 +178,7 @@ public struct ArchivedStream: Equatable, Sendable {
     public init(_ id: StreamID, _ details: RecordedStream) { (self.id, self.details) = (id, details) }
 }
 
-/// A change to an archive, requested by an application's server.
+/// A change to an archive. Moderators of its session can only stop it.
 public enum ArchiveOperation: Equatable, Sendable {
     case stop
     case setLayout(ArchiveLayout)
@@ -150,6 +186,14 @@ public enum ArchiveOperation: Equatable, Sendable {
     case addStream(ArchiveSelection)
     /// Removes a stream from an archive with the stream mode `manual`.
     case removeStream(StreamID)
+}
+
+/// Who requested a change to an archive, and gets the answer.
+public enum ArchiveRequester: Equatable, Sendable {
+    /// An application's server. It gets the changed archive.
+    case application(SocketID)
+    /// A moderator of the session, with the number of the request.
+    case member(ConnectionID, re: UInt64)
 }
 
 /// Events for an archive's state machine.
@@ -166,7 +210,7 @@ public enum ArchiveEvent: Equatable, Sendable {
     case classes(StreamID, [String])
     /// A member accepts to be recorded, or no longer does.
     case consent(ConnectionID, Bool)
-    indirect case operated(ArchiveOperation, SocketID)
+    indirect case operated(ArchiveOperation, ArchiveRequester)
     /// The session is no longer on this node, or its project was deleted.
     case sessionEnded
     // From the shell.
@@ -187,5 +231,9 @@ extension WireError.Code {
 extension WireError {
     /// The error for a change to an archive that has stopped.
     public static let archiveNotRunning = WireError(.archiveConflict, "This archive has already stopped.")
+    /// The error for an archive that the server cannot compose.
+    public static let composingUnavailable = WireError(
+        .recordingUnavailable,
+        "This server cannot compose archives. Start an individual archive, or install ffmpeg on the server.")
     static func archiveConflict(_ sentence: String) -> WireError { WireError(.archiveConflict, sentence) }
 }

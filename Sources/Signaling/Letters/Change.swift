@@ -115,7 +115,7 @@ extension Change {
             let lists = 16 * (room.bans.count + room.revokedTokens.count)
             return Summary(room: room.id, storedBytes: 2 * row + room.name.text.utf8.count + lists)
         case .roomForgotten(let id): return Summary(room: id)
-        // Only an application's server starts archives, and their number is limited.
+        // Only applications' servers and moderators start archives, and their number is limited.
         case .archiveStored(let archive): return Summary(archive: archive.id)
         case .archiveForgotten(let id): return Summary(archive: id)
         // The size includes the call's entries in the logs of both people.

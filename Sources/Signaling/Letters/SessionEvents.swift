@@ -31,8 +31,8 @@ public enum SessionEvent: Equatable, Sendable {
     case room(RoomSessionEvent)
     /// An operation for an application's server.
     case operated(SessionOperation, SocketID)
-    /// An archive no longer records this session.
-    case archiveStopped(ArchiveID)
+    /// An archive no longer records this session, for this reason; nil after an error.
+    case archiveStopped(ArchiveID, RecordingEnd?)
     /// The session's project was deleted.
     case projectDeleted
     /// Another node of the cluster has this session's place.

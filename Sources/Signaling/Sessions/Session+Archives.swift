@@ -5,6 +5,8 @@ struct RunningArchive: Equatable, Sendable {
     /// What members know about the archive.
     var info: ArchiveInfo
     var tag: String
+    /// Whether the archive was started because the session is always recorded.
+    var isAutomatic: Bool
 }
 
 /// Starts archives of a session, and tells them what happens in it. The archives decide what is recorded.
@@ -15,18 +17,23 @@ extension Session {
     mutating func startArchive(_ request: ArchiveRequest, _ context: inout Context) throws(WireError) -> ArchiveRecord {
         try permitArchive(request, context)
         try context.takeDecision(of: apiKey)
-        var record = ArchiveRecord(
-            id: context.newID(), project: apiKey, session: id, request: request, createdAt: context.wallNow)
-        record.node = context.nodeName ?? ""
+        let record = archiveRecord(request, &context)
         let asks = context.rules.recordingConsent == .ask
         let info = ArchiveInfo(record.id, name: request.name, asks: asks ? true : nil)
         context.persist(.archiveStored(record))
         report(.archive(record), &context)
         let present = order.flatMap { members[$0]?.streams ?? [] }.compactMap { streams[$0] }.compactMap(archivedStream)
         let accepted = Set(order.filter { members[$0]?.acceptsRecording == true })
-        archives.append(RunningArchive(info: info, tag: request.tag))
+        archives.append(RunningArchive(info: info, tag: request.tag, isAutomatic: request.isAutomatic))
         broadcast(.session(.archiveStarted(.init(session: id, info))), &context)
         context.tell(.archive(record.id, .begin(record, present, accepted: accepted)))
+        return record
+    }
+
+    func archiveRecord(_ request: ArchiveRequest, _ context: inout Context) -> ArchiveRecord {
+        var record = ArchiveRecord(
+            id: context.newID(), project: apiKey, session: id, request: request, createdAt: context.wallNow)
+        record.node = context.nodeName ?? ""
         return record
     }
 
@@ -35,9 +42,7 @@ extension Session {
             throw WireError(.recordingUnavailable, "Recording is not available on this server.")
         }
         guard request.output == .individual || context.rules.composesArchives else {
-            throw WireError(
-                .recordingUnavailable,
-                "This server cannot compose archives. Start an individual archive, or install ffmpeg on the server.")
+            throw .composingUnavailable
         }
         guard !isPrivate(context) else {
             throw .archiveConflict("Chats of the roulette and calls are never recorded.")
@@ -68,8 +73,47 @@ extension Session {
         guard archives.contains(where: { $0.info.archive == archive }) else {
             return context.answer(socket, .refused(.archiveNotRunning))
         }
-        context.tell(.archive(archive, .operated(operation, socket)))
+        context.tell(.archive(archive, .operated(operation, .application(socket))))
     }
+
+    // MARK: Moderators
+
+    mutating func startArchive(
+        _ verb: SessionVerb.StartArchive, by member: Member, _ context: inout Context
+    ) throws(WireError) {
+        try permitRecording(by: member, context)
+        guard verb.name.map({ ArchiveRequest.isText($0, max: ArchiveRequest.maxName) }) ?? true else {
+            throw WireError(
+                .malformed,
+                "The name of an archive must not exceed \(ArchiveRequest.maxName) characters or contain control characters."
+            )
+        }
+        var request = ArchiveRequest()
+        (request.name, request.output) = (verb.name.flatMap { $0.isEmpty ? nil : $0 }, verb.output ?? request.output)
+        _ = try startArchive(request, &context)
+    }
+
+    /// Stops an archive of this session, which answers the request.
+    func stopArchive(
+        _ archive: ArchiveID, by member: Member, re: UInt64, _ context: inout Context
+    ) throws(WireError) {
+        try permitRecording(by: member, context)
+        guard archives.contains(where: { $0.info.archive == archive }) else { throw .archiveNotRunning }
+        context.tell(.archive(archive, .operated(.stop, .member(member.connection.id, re: re))))
+    }
+
+    private func permitRecording(by member: Member, _ context: Context) throws(WireError) {
+        guard context.rules.moderatorsMayRecord else {
+            throw WireError(
+                .notPermitted,
+                "Clients cannot record on this server. Its operator can permit it for moderators "
+                    + "(recording.moderatorsMayRecord), and applications can record sessions over HTTP.")
+        }
+        // Moderators are those who may remove others.
+        try permit(member.capabilities.forceDisconnect, "recording")
+    }
+
+    // MARK: Members
 
     /// A member accepts or refuses to be recorded.
     mutating func consent(_ accepts: Bool, by client: ConnectionID, _ context: inout Context) {
@@ -80,9 +124,12 @@ extension Session {
 
     /// An archive has stopped. When the session is no longer recorded, the answers of the members are forgotten: the next
     /// archive asks again.
-    mutating func archiveStopped(_ archive: ArchiveID, _ context: inout Context) {
+    ///
+    /// - Parameter reason: nil after an error.
+    mutating func archiveStopped(_ archive: ArchiveID, _ reason: RecordingEnd?, _ context: inout Context) {
         guard let index = archives.firstIndex(where: { $0.info.archive == archive }) else { return }
-        archives.remove(at: index)
+        let stopped = archives.remove(at: index)
+        if stopped.isAutomatic { continueAutomatically(after: reason, &context) }
         broadcast(.session(.archiveStopped(.init(session: id, archive: archive))), &context)
         guard archives.isEmpty else { return }
         for client in order { members[client]?.acceptsRecording = nil }

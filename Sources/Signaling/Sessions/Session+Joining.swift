@@ -105,5 +105,9 @@ extension Session {
             publications: isCharged ? context.rules.streamsPerConnection : 0
         )
         if let call = grant.match.flatMap({ bindings[$0]?.call }) { context.tell(.call(call, .joined(identity))) }
+        if members.count == 1 {
+            automatic = context.projects[apiKey]?.automaticArchive(of: id).map { AutomaticArchive(resolution: $0) }
+        }
+        recordAutomatically(&context)
     }
 }

@@ -16,6 +16,8 @@ extension Session {
             case .negotiate(let verb): try negotiate(verb, by: client, &context)
             case .connected(let verb): try connected(verb, by: client)
             case .consent(let verb): consent(verb.accept, by: client, &context)
+            case .startArchive(let verb): try startArchive(verb, by: member, &context)
+            case .stopArchive(let verb): return try stopArchive(verb.archive, by: member, re: re, &context)
             case .signal(let verb): try signal(verb, by: member, &context)
             case .forceDisconnect(let verb): try forceDisconnect(verb.connection, by: member, &context)
             case .forceUnpublish(let verb): try forceUnpublish(verb.stream, by: member, &context)
@@ -82,6 +84,8 @@ extension Session {
         if isMuted {
             context.send(.session(.muted(.init(session: id, active: true, stream: stream.id))), to: client)
         }
+        // Its archive may have ended because nobody published.
+        recordAutomatically(&context)
     }
 
     private func owned(_ stream: StreamID, by client: ConnectionID) throws(WireError) -> Published {

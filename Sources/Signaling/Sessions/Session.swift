@@ -119,6 +119,8 @@ public struct Session: Machine, Equatable, Sendable {
     var isFull = false
     /// The archives into which the session is recorded, oldest first.
     var archives: [RunningArchive] = []
+    /// How the session is always recorded; nil if it is recorded only on request.
+    var automatic: AutomaticArchive?
     /// When the mute of a session without members ends; nil while there are members, or if there is no mute.
     var muteUntil: Timestamp?
     var bindings: [MatchID: Binding] = [:]
@@ -172,13 +174,15 @@ public struct Session: Machine, Equatable, Sendable {
     }
 
     var nextTimeout: Timestamp? {
-        return [transcriptUntil, revokedCheckAt, muteUntil, waits.first?.until, announceAt].compactMap { $0 }
-            .min()
+        return [
+            transcriptUntil, revokedCheckAt, muteUntil, waits.first?.until, announceAt, automatic?.retryAt,
+        ].compactMap { $0 }.min()
     }
 
     mutating func handleTimeout(_ context: inout Context) {
         checkWaits(&context)
         announceChanges(&context)
+        if let at = automatic?.retryAt, at <= context.now { recordAutomatically(&context) }
         if let at = revokedCheckAt, at <= context.now { forgetExpiredTokens(&context) }
         if let until = muteUntil, until <= context.now { endMute(&context) }
         guard let until = transcriptUntil, until <= context.now else { return }
@@ -247,7 +251,7 @@ public struct Session: Machine, Equatable, Sendable {
         case .layersWanted(let wanted, let publisher): layersWanted(wanted, publisher, &context)
         case .full(let isFull): self.isFull = isFull
         case .speaking(let stream): speaking(stream, &context)
-        case .archiveStopped(let archive): archiveStopped(archive, &context)
+        case .archiveStopped(let archive, let reason): archiveStopped(archive, reason, &context)
         }
     }
 
@@ -284,6 +288,7 @@ public struct Session: Machine, Equatable, Sendable {
             for other in member.pairs.keys { members[other]?.pairs[member.connection.id] = nil }
         }
         if members.isEmpty, isMuted { muteUntil = context.now + context.rules.muteGrace }
+        if members.isEmpty { automatic = nil }
         for member in gone {
             let event = SessionNotice.ConnectionDestroyed(session: id, connection: member.connection.id, reason: reason)
             broadcast(.session(.connectionDestroyed(event)), about: member.number, &context)

@@ -7,19 +7,32 @@ extension Project {
     private static let codeBytes = 8
     private static let routedFlag: UInt8 = 1
     private static let relayedOnlyFlag: UInt8 = 2
+    /// The session is always recorded. The resolution of its archives is in the three bits from `resolutionShift` on.
+    private static let automaticFlag: UInt8 = 4
+    private static let resolutionShift: UInt8 = 3
     /// The session may never be recorded.
     private static let unrecordedFlag: UInt8 = 64
 
     /// - Parameters:
     ///   - relayedOnly: whether the session must never fall back to routed media. Ignored for a routed session.
     ///   - isPrivate: whether requests to record the session are always refused.
+    ///   - archive: the resolution of the archives into which the session is always recorded; nil to record it only on request.
+    ///     Ignored for a relayed and for a private session.
     public func makeSessionID(
-        mediaMode: MediaMode, relayedOnly: Bool = false, isPrivate: Bool = false, now: Timestamp,
-        using generator: inout some RandomNumberGenerator
+        mediaMode: MediaMode, relayedOnly: Bool = false, isPrivate: Bool = false, archive: ArchiveResolution? = nil,
+        now: Timestamp, using generator: inout some RandomNumberGenerator
     ) -> SessionID {
         var field = (0..<Self.randomBytes).map { _ in UInt8.random(in: .min ... .max, using: &generator) }
         let mode = mediaMode == .routed ? Self.routedFlag : relayedOnly ? Self.relayedOnlyFlag : 0
-        field.append(mode | (isPrivate ? Self.unrecordedFlag : 0))
+        let recording: UInt8 =
+            if isPrivate {
+                Self.unrecordedFlag
+            } else if mediaMode == .routed, let archive {
+                Self.automaticFlag | archive.number << Self.resolutionShift
+            } else {
+                0
+            }
+        field.append(mode | recording)
         let head = "1~\(apiKey)~~\(now.milliseconds)~"
         field += code(head: head, field: field)
         let plain = head + Base64URL.encode(field) + "~~~"
@@ -33,8 +46,30 @@ extension Project {
     /// Whether a session of this project may be recorded. Sessions of the roulette and of calls may not.
     func mayBeRecorded(_ session: SessionID) -> Bool { traits(of: session)?.isPrivate == false }
 
+    /// Returns the resolution of the archives into which a session of this project is always recorded; nil if it is recorded only
+    /// on request.
+    func automaticArchive(of session: SessionID) -> ArchiveResolution? { traits(of: session)?.archive }
+
+    /// The properties encoded in a session id.
+    struct SessionTraits: Equatable, Sendable {
+        var mediaMode: MediaMode
+        var isRelayedOnly: Bool
+        /// Whether the session may never be recorded.
+        var isPrivate: Bool
+        /// The resolution of the archives into which the session is always recorded; nil if it is recorded only on request.
+        var archive: ArchiveResolution?
+
+        fileprivate init(flags: UInt8) {
+            mediaMode = flags & Project.routedFlag == 0 ? .relayed : .routed
+            isRelayedOnly = mediaMode == .relayed && flags & Project.relayedOnlyFlag != 0
+            isPrivate = flags & Project.unrecordedFlag != 0
+            guard mediaMode == .routed, !isPrivate, flags & Project.automaticFlag != 0 else { return }
+            archive = ArchiveResolution(number: flags >> Project.resolutionShift & 7)
+        }
+    }
+
     /// Returns the properties encoded in the session id, or `nil` if the id was not created with this server's key.
-    func traits(of session: SessionID) -> (mediaMode: MediaMode, isRelayedOnly: Bool, isPrivate: Bool)? {
+    func traits(of session: SessionID) -> SessionTraits? {
         let text = session.text.utf8
         guard text.count > 2, let plain = Base64URL.decode(text.dropFirst(2)) else { return nil }
         let parts = plain.split(separator: UInt8(ascii: "~"), omittingEmptySubsequences: false)
@@ -48,13 +83,11 @@ extension Project {
         let open = Array(field.prefix(Self.randomBytes + 1))
         let expected = code(head: String(decoding: head, as: UTF8.self), field: open)
         guard constantTimeEquals(expected, Array(field.suffix(Self.codeBytes))) else { return nil }
-        let flags = open[Self.randomBytes]
-        let mode: MediaMode = flags & Self.routedFlag == 0 ? .relayed : .routed
+        let traits = SessionTraits(flags: open[Self.randomBytes])
         // Require the canonical form of the id, including prefix and trailing fields, so that each session has exactly one id.
         let canonical = head + Array(Base64URL.encode(field).utf8) + Array("~~~".utf8)
-        guard plain == canonical, session.text.hasPrefix(mode == .routed ? "2_" : "1_") else { return nil }
-        let isRelayedOnly = mode == .relayed && flags & Self.relayedOnlyFlag != 0
-        return (mode, isRelayedOnly, isPrivate: flags & Self.unrecordedFlag != 0)
+        let prefix = traits.mediaMode == .routed ? "2_" : "1_"
+        return plain == canonical && session.text.hasPrefix(prefix) ? traits : nil
     }
 
     /// Returns the API key in a session ID; nil if the ID contains none. The ID is not verified, so it may be forged.

@@ -1,5 +1,13 @@
 // Notices about recordings of a session.
 
+/// How the streams of an archive become files.
+public enum ArchiveOutput: String, Hashable, Sendable, CaseIterable {
+    /// One file of all streams.
+    case composed
+    /// One file for each stream.
+    case individual
+}
+
 /// An archive into which a session is recorded.
 public struct ArchiveInfo: Payload {
     /// The archive's id.

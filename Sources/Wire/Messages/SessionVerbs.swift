@@ -35,6 +35,13 @@ public enum SessionVerb: Equatable, Sendable, MessageSet {
     case connected(Connected)
     /// Accepts or refuses that the client's streams are recorded. Answered with `ok`.
     case consent(Consent)
+    /// Starts to record the session. Moderators only, and only if the server permits it. Answered with `ok`, directly after
+    /// ``SessionNotice/archiveStarted(_:)``. Fails with `not_permitted`, `recording_unavailable`, `archive_conflict`,
+    /// `media_unavailable`, `rate_limited` or `storage_full`.
+    case startArchive(StartArchive)
+    /// Stops an archive of the session. Moderators only, and only if the server permits it. Answered with `ok`, or with
+    /// `not_permitted` or `archive_conflict`.
+    case stopArchive(StopArchive)
 
     func visit(_ visitor: inout some MessageVisitor) throws(WireError) {
         switch self {
@@ -52,6 +59,8 @@ public enum SessionVerb: Equatable, Sendable, MessageSet {
         case .forceMute(let payload): try visitor.message("session.forceMute", payload)
         case .connected(let payload): try visitor.message("session.connected", payload)
         case .consent(let payload): try visitor.message("session.consent", payload)
+        case .startArchive(let payload): try visitor.message("session.startArchive", payload)
+        case .stopArchive(let payload): try visitor.message("session.stopArchive", payload)
         }
     }
 
@@ -70,6 +79,8 @@ public enum SessionVerb: Equatable, Sendable, MessageSet {
         .init("session.forceMute", Self.forceMute),
         .init("session.connected", Self.connected),
         .init("session.consent", Self.consent),
+        .init("session.startArchive", Self.startArchive),
+        .init("session.stopArchive", Self.stopArchive),
     ]
 }
 
@@ -318,6 +329,39 @@ extension SessionVerb {
         }
     }
 
+    /// What to record.
+    public struct StartArchive: Payload {
+        /// The id of the session.
+        public var session = SessionID.unset
+        /// The archive's name, at most 320 bytes without control characters; nil for none.
+        public var name: String?
+        /// How the streams become files; nil for `composed`.
+        public var output: ArchiveOutput?
+        public init() {}
+        public init(session: SessionID, name: String? = nil, output: ArchiveOutput? = nil) {
+            (self.session, self.name, self.output) = (session, name, output)
+        }
+        public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
+            try coder.session(&session)
+            try coder.string("name", &name, max: Limits.archiveName)
+            try coder.choice("outputMode", &output)
+        }
+    }
+
+    /// One of the archives into which the session is recorded.
+    public struct StopArchive: Payload {
+        /// The id of the session.
+        public var session = SessionID.unset
+        /// The archive's id, from ``SessionNotice/archiveStarted(_:)`` or ``SessionNotice/joined(_:)``.
+        public var archive = ArchiveID(high: 0, low: 0)
+        public init() {}
+        public init(session: SessionID, archive: ArchiveID) { (self.session, self.archive) = (session, archive) }
+        public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
+            try coder.session(&session)
+            try coder.id("archiveId", &archive)
+        }
+    }
+
     /// A report on whether relayed media between this client and another client works. If neither of the two reports true
     /// within 8 s, the server may switch the whole session to routed media (`protocol/README.md` §8).
     public struct Connected: Payload {
@@ -355,6 +399,8 @@ extension SessionVerb {
         case .forceMute(let verb): verb.session
         case .connected(let verb): verb.session
         case .consent(let verb): verb.session
+        case .startArchive(let verb): verb.session
+        case .stopArchive(let verb): verb.session
         }
     }
 }

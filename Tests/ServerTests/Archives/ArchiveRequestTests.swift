@@ -61,7 +61,7 @@ struct ArchiveRequestTests {
 
     /// Runs `body` with a server that records.
     private func withServer(
-        records: Bool = true,
+        records: Bool = true, ffmpeg: String = "/missing/ffmpeg",
         _ body: @escaping @Sendable (Place, TestRecorder?) async throws -> Void
     ) async throws {
         let directory = NSTemporaryDirectory() + "confab-archives-\(UUID().uuidString)"
@@ -72,7 +72,7 @@ struct ArchiveRequestTests {
         ) { configuration in
             configuration.rules.recordingNotice = .zero
             configuration.recording.enabled = records
-            configuration.archives.ffmpeg = "/missing/ffmpeg"
+            configuration.archives.ffmpeg = ffmpeg
         } _: { server in
             var recorders = made.makeAsyncIterator()
             try await body(try Place(server), records ? await recorders.next() : nil)
@@ -104,7 +104,8 @@ struct ArchiveRequestTests {
             let second = try await place.start()
             #expect(second.status == 409 && second.code == "archive_conflict")
             try await eventually {
-                try await place.archive(id)["createdAt"] == .integer(1_790_000_000_123) ? nil : "it has not begun"
+                try await place.archive(id)["createdAt"] == .integer(TestRecorder.began.milliseconds)
+                    ? nil : "it has not begun"
             }
             #expect(try await place.ask("PUT", "/\(id)/layout", #"{"type":"bestFit"}"#).status == 400)
             #expect(try await place.ask("PATCH", "/\(id)/streams", #"{"addStream":"\#(stream)"}"#).status == 409)
@@ -175,6 +176,56 @@ struct ArchiveRequestTests {
         }
     }
 
+    // MARK: Automatic archives
+
+    private func create(_ form: String, _ place: Place) async throws -> WHIPPlace.Answer {
+        let headers = ["Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"]
+        return try await place.rooms.ask("POST", "/session/create", headers, form)
+    }
+
+    @Test func `a session with the archive mode always is recorded from its first client on`() async throws {
+        try await withServer(ffmpeg: "/bin/true") { place, _ in
+            let created = try await create(
+                "archiveMode=always&archiveResolution=1280x720&p2p.preference=disabled", place)
+            try #require(created.status == 200, "\(created.text)")
+            let start = #"[{"session_id":""#
+            let session = try #require(SessionID(String(created.text.dropFirst(start.count).prefix { $0 != "\"" })))
+            var random = SystemRandomNumberGenerator()
+            let claims = SessionTokenClaims(session: session, role: .publisher, lifetime: .seconds(60))
+            let token = place.rooms.project.makeSessionToken(claims, now: RoomsPlace.now, using: &random)
+            let client = try await place.server.client()
+            try await client.say(.session(.join(.init(session: session, token: token))))
+            let started = try await client.hear("session.archiveStarted") {
+                if case .session(.archiveStarted(let notice)) = $0 { notice } else { nil }
+            }
+            #expect(started.session == session)
+            let archive = try await place.archive("\(started.archive.archive)")
+            #expect(archive["status"] == .string("started") && archive["resolution"] == .string("1280x720"))
+            #expect(archive["outputMode"] == .string("composed"))
+            #expect(try await place.ask("POST", "/\(started.archive.archive)/stop").status == 409)
+        }
+    }
+
+    @Test func `wrong options of automatic archives are refused, and a server that cannot compose says so`()
+        async throws
+    {
+        try await withServer { place, _ in
+            let routed = "p2p.preference=disabled&"
+            for form in [
+                "archiveMode=always", routed + "archiveMode=always&archiveName=Meeting", routed + "archiveMode=maybe",
+                routed + "archiveMode=always&archiveResolution=1x1", routed + "archiveName=Meeting",
+                routed + "archiveMode=manual&archiveResolution=640x480",
+            ] {
+                #expect(try await create(form, place).status == 400, "\(form)")
+            }
+            let answer = try await create(routed + "archiveMode=always", place)
+            #expect(answer.status == 501 && answer.code == "recording_unavailable")
+            #expect(try await create(routed + "archiveMode=manual", place).status == 200)
+        }
+    }
+
+    // MARK: Requests to start
+
     @Test(arguments: [
         "", "[]", #"{"sessionId":7}"#, #"{"hasAudio":false,"hasVideo":false}"#, #"{"outputMode":"film"}"#,
         #"{"streamMode":"some"}"#, #"{"outputMode":"composed","resolution":"1x1"}"#, #"{"maxBitrate":1}"#,
@@ -184,6 +235,8 @@ struct ArchiveRequestTests {
         #"{"layout":{"type":"custom"}}"#, #"{"layout":{"type":"pip","stylesheet":"stream {}"}}"#,
         #"{"layout":{"type":"pip","screenshareType":"pip"}}"#,
         #"{"layout":{"type":"bestFit","screenshareType":"custom"}}"#,
+        #"{"layout":{"type":"custom","stylesheet":"stream { shade: red; }"}}"#,
+        #"{"layout":{"type":"custom","stylesheet":"stream {"}}"#,
     ])
     func `a malformed request to start is refused with a sentence`(_ body: String) throws {
         let session = #"{"sessionId":"2_abc","#
@@ -193,6 +246,25 @@ struct ArchiveRequestTests {
                 method: .POST, headers: [:], address: try #require(IPAddress("192.0.2.1")), body: Array(text.utf8)))
         let error = #expect(throws: WireError.self) { try request.archive() }
         #expect(error?.message.hasSuffix(".") == true)
+    }
+
+    @Test func `a style sheet with an error is refused with its line, at the start and for a new layout`() throws {
+        let sheet = #"{"type":"custom","stylesheet":"stream { width: 50%; }\nstream:hover { width: 10%; }"}"#
+        func request(_ body: String) throws -> OpenTokRequest {
+            OpenTokRequest(
+                GateRequest(
+                    method: .PUT, headers: [:], address: try #require(IPAddress("192.0.2.1")), body: Array(body.utf8)))
+        }
+        let start = try request(#"{"sessionId":"2_abc","layout":\#(sheet)}"#)
+        let layout = try request(sheet)
+        for error in [
+            #expect(throws: WireError.self) { try start.archive() },
+            #expect(throws: WireError.self) { try layout.archiveLayout() },
+        ] {
+            #expect(error?.code == .malformed && error?.message.contains("Line 2: ") == true, "\(error?.message ?? "")")
+        }
+        let valid = try request(sheet.replacing(":hover", with: ".focus"))
+        #expect(try valid.archiveLayout().stylesheet?.contains("stream.focus") == true)
     }
 
     @Test func `a project sees neither the archives nor the sessions of another`() async throws {
@@ -261,8 +333,12 @@ struct ArchiveRequestTests {
                 import sys, time
                 from opentok import Client, ArchiveModes, OutputModes, StreamModes
                 from opentok.exceptions import ArchiveError, NotFoundError, RequestError
-                url, key, secret, session, stream = sys.argv[1:6]
+                url, key, secret, session, stream, began = sys.argv[1:7]
                 client = Client(key, secret, api_url=url)
+                deadline = time.monotonic() + 60
+                def wait(condition):
+                    while not condition(client.get_archive(archive.id)):
+                        assert time.monotonic() < deadline, client.get_archive(archive.id).json()
                 def raised(kind, call, *args, **more):
                     try: call(*args, **more)
                     except kind as error: return True
@@ -277,18 +353,16 @@ struct ArchiveRequestTests {
                 assert raised(NotFoundError, client.get_archive, '00000000000000000000000000000001')
                 client.add_archive_stream(archive.id, stream, True, False)
                 assert client.get_archive(archive.id).status == 'started'
+                wait(lambda archive: archive.created_at.timestamp() == int(began))
                 client.remove_archive_stream(archive.id, stream)
                 client.add_archive_stream(archive.id, stream, True, True)
                 assert raised(RequestError, client.delete_archive, archive.id)
-                time.sleep(0.3)
                 stopped = client.stop_archive(archive.id)
                 assert stopped.status == 'stopped', stopped.json()
                 assert raised(ArchiveError, client.stop_archive, archive.id)
-                for _ in range(200):
-                    done = client.get_archive(archive.id)
-                    if done.status == 'available': break
-                    time.sleep(0.05)
-                assert done.status == 'available' and done.url and done.duration == 3, done.json()
+                wait(lambda archive: archive.status == 'available')
+                done = client.get_archive(archive.id)
+                assert done.url and done.duration == 3, done.json()
                 listed = client.list_archives(session_id=session)
                 assert listed.count == 1 and list(listed)[0].id == archive.id
                 client.delete_archive(archive.id)
@@ -297,31 +371,11 @@ struct ArchiveRequestTests {
                 """
             let arguments = [
                 "-B", "-c", script, place.rooms.place.base, project.apiKey, project.apiSecret.revealed,
-                place.session.text, "\(stream)",
+                place.session.text, "\(stream)", "\(TestRecorder.began.seconds)",
             ]
             let python = try #require(Self.python)
             let result = try await blocking { try ChildProgram.run(python, arguments) }
             #expect(result.status == 0 && result.text.hasSuffix("done\n"), "\(result.text)\(result.complaints)")
         }
-    }
-}
-
-@Suite("Ranges of downloads") struct ByteRangeTests {
-    @Test(arguments: [
-        ("bytes=0-0", ByteRange.part(0..<1)), ("bytes=2-", .part(2..<10)), ("bytes=-3", .part(7..<10)),
-        ("bytes=5-99", .part(5..<10)), ("bytes=0-18446744073709551615", .part(0..<10)), ("bytes=-99", .part(0..<10)),
-        ("bytes=10-", .unsatisfiable), ("bytes=10-12", .unsatisfiable), ("bytes=-0", .unsatisfiable),
-        ("bytes=5-4", .whole), ("bytes=-", .whole), ("bytes=0-1,3-4", .whole), ("items=0-1", .whole),
-        ("bytes=a-b", .whole), ("", .whole), ("bytes=99999999999999999999-", .unsatisfiable),
-    ])
-    func `a range is read as RFC 9110 says`(text: String, range: ByteRange) {
-        #expect(ByteRange.requested(["Range": text], tag: "\"x\"", size: 10) == range)
-    }
-
-    @Test func `a range of another version is ignored`() {
-        #expect(ByteRange.requested(["Range": "bytes=1-2", "If-Range": "\"y\""], tag: "\"x\"", size: 10) == .whole)
-        #expect(
-            ByteRange.requested(["Range": "bytes=1-2", "If-Range": "\"x\""], tag: "\"x\"", size: 10) == .part(1..<3))
-        #expect(ByteRange.requested(["Range": "bytes=-1"], tag: "\"x\"", size: 0) == .unsatisfiable)
     }
 }

@@ -10,6 +10,9 @@ final class TestRecorder: SessionRecorder {
     /// What it writes into each file.
     static let content = Array("not really a video".utf8)
 
+    /// When the first packet of each archive arrives. OpenTok's SDK shows whole seconds, so it differs from `RoomsPlace.now` by more.
+    static let began = Timestamp(milliseconds: 1_790_000_005_123)
+
     private struct State {
         var commands: [RecordingCommand] = []
         var streams: [ArchiveID: [StreamID]] = [:]
@@ -49,7 +52,7 @@ final class TestRecorder: SessionRecorder {
             try? FileManager.default.createDirectory(atPath: "\(folder)/\(archive)", withIntermediateDirectories: true)
         case .add(let archive, let stream, _):
             state.withLock { $0.streams[archive, default: []].append(stream) }
-            report(.began(archive, at: Timestamp(milliseconds: 1_790_000_000_123)))
+            report(.began(archive, at: Self.began))
         case .end(let archive, let reason):
             let streams = state.withLock { $0.streams.removeValue(forKey: archive) ?? [] }
             report(

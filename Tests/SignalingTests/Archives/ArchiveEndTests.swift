@@ -15,7 +15,7 @@ import Wire
     }
 
     /// Starts an archive that records Bob.
-    private func recording(_ output: ArchiveRequest.Output = .individual) throws -> (ArchiveID, StreamID) {
+    private func recording(_ output: ArchiveOutput = .individual) throws -> (ArchiveID, StreamID) {
         place.enter()
         let stream = try place.publish(place.bob)
         let archive = try #require(place.start { $0.output = output }).id
@@ -33,16 +33,22 @@ import Wire
         #expect(statuses() == ["started", "paused", "started", "stopped", "available"])
     }
 
-    @Test("a composed archive is stopped until its file is made")
+    @Test("a composed archive is stopped until its file is made, and is counted in each state")
     func composed() throws {
         let (archive, stream) = try recording(.composed)
+        #expect(stage.hub.archiveStates == [.recording: 1])
+        place.bob.unpublish(place.session, stream)
+        #expect(stage.hub.archiveStates == [.paused: 1])
         _ = place.operate(archive, .stop)
+        #expect(stage.hub.archiveStates == [.finishing: 1])
         place.report(.ended(archive, .requested, place.result(of: stream)))
         #expect(place.stored(archive)?.status == .stopped && stage.composer == [archive])
+        #expect(stage.hub.archiveStates == [.composing: 1])
         stage.handle(.composed(archive, ComposedFile(name: "archive.mp4", size: 99)))
+        #expect(stage.hub.archiveStates.isEmpty)
         let stored = try #require(place.stored(archive))
         #expect(stored.status == .available && stored.size == 99 && stored.composed?.name == "archive.mp4")
-        #expect(statuses() == ["started", "stopped", "available"])
+        #expect(statuses() == ["started", "paused", "stopped", "available"])
     }
 
     @Test("an archive that cannot be composed has failed, and its streams remain")

@@ -10,13 +10,18 @@ final class RecordedSession {
     let (ada, bob): (Guest, Guest)
     private let mids = MediaMids(audio: "0", video: "1")
 
-    /// - Parameter hasWebhook: whether the project's webhook gets events.
-    init(hasWebhook: Bool = false, _ adjust: @escaping (inout Rules) -> Void = { _ in }) {
+    /// - Parameters:
+    ///   - archive: the resolution of the archives into which the session is always recorded; nil to record it on request.
+    ///   - hasWebhook: whether the project's webhook gets events.
+    init(
+        archive: ArchiveResolution? = nil, hasWebhook: Bool = false,
+        _ adjust: @escaping (inout Rules) -> Void = { _ in }
+    ) {
         stage = Stage { rules in
             (rules.routesMedia, rules.recordsSessions, rules.composesArchives) = (true, true, true)
             adjust(&rules)
         }
-        session = stage.room(.routed)
+        session = stage.room(.routed, archive: archive)
         (ada, bob) = (stage.arrive(), stage.arrive())
         guard hasWebhook else { return }
         var settings = stage.hub.hubSettings
@@ -57,6 +62,11 @@ final class RecordedSession {
     }
     func code(of reply: OperatorReply?) -> WireError.Code? {
         if case .refused(let error)? = reply { error.code } else { nil }
+    }
+
+    /// The stored archives of the session, oldest first.
+    var archives: [ArchiveRecord] {
+        stage.archive.archives.values.filter { $0.session == session }.sorted { $0.createdAt < $1.createdAt }
     }
 
     /// The stored archive.

@@ -276,8 +276,11 @@ final class Stage {
         return guest
     }
 
-    func room(_ mode: MediaMode = .relayed, relayedOnly: Bool = false) -> SessionID {
-        project.makeSessionID(mediaMode: mode, relayedOnly: relayedOnly, now: now, using: &generator)
+    func room(
+        _ mode: MediaMode = .relayed, relayedOnly: Bool = false, archive: ArchiveResolution? = nil
+    ) -> SessionID {
+        project.makeSessionID(
+            mediaMode: mode, relayedOnly: relayedOnly, archive: archive, now: now, using: &generator)
     }
 
     func token(

@@ -65,6 +65,23 @@ import Wire
         #expect(try stage.project.verifySessionToken(token, for: independent, now: stage.now).isRelayedOnly)
     }
 
+    @Test("an ID contains how the session is always recorded, only if it is routed and not private")
+    func automaticArchives() throws {
+        for archive in [nil] + ArchiveResolution.allCases {
+            func traits(_ mode: MediaMode, isPrivate: Bool = false) -> Project.SessionTraits? {
+                let session = stage.project.makeSessionID(
+                    mediaMode: mode, isPrivate: isPrivate, archive: archive, now: now, using: &stage.generator)
+                return stage.project.traits(of: session)
+            }
+            let routed = try #require(traits(.routed))
+            #expect(routed.archive == archive && routed.mediaMode == .routed && !routed.isPrivate)
+            #expect(traits(.relayed)?.archive == nil && traits(.relayed)?.isRelayedOnly == false)
+            #expect(traits(.routed, isPrivate: true)?.archive == nil)
+            #expect(traits(.routed, isPrivate: true)?.isPrivate == true)
+        }
+        #expect(ArchiveResolution(number: 6) == nil && ArchiveResolution(number: 7) == nil)
+    }
+
     @Test func idsAreUnique() {
         #expect(Set((0..<500).map { _ in stage.room() }).count == 500)
     }

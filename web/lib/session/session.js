@@ -166,6 +166,25 @@ export class Session extends Emitter {
     await this.#core.consent(accept);
   }
 
+  /**
+   * Starts to record the session. Moderators only, and only if the server permits it (`recording.moderatorsMayRecord`). The
+   * event `archiveStarted` has the id of the archive. OpenTok's SDK has no such method.
+   * @param {{name?: string, outputMode?: 'composed' | 'individual'}} [options] one file of all streams (default), or one for each
+   * @returns {Promise<void>}
+   */
+  async startArchive({ name, outputMode } = {}) {
+    await this.#core.request('session.startArchive', { name, outputMode });
+  }
+
+  /**
+   * Stops a recording. Moderators only, and only if the server permits it. OpenTok's SDK has no such method.
+   * @param {string} id the `id` of the event `archiveStarted`
+   * @returns {Promise<void>}
+   */
+  async stopArchive(id) {
+    await this.#core.request('session.stopArchive', { archiveId: id });
+  }
+
   /** @param {Connection | string} connection @param {Callback} [callback] @returns {Promise<void>} */
   forceDisconnect(connection, callback) {
     return this.#force('forceDisconnect', 1520, { connectionId: idOf(connection) }, callback);

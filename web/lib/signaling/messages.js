@@ -100,6 +100,8 @@ const numberedClient = {
   'session.forceUnpublish': ofStream,
   'session.forceMute': { sessionId: string, active: boolean, streamId: optional(string), excluded: optional(list(string)) },
   'session.consent': { sessionId: string, accept: boolean },
+  'session.startArchive': { sessionId: string, name: optional(string), outputMode: optional(oneOf('composed', 'individual')) },
+  'session.stopArchive': { sessionId: string, archiveId: string },
   'roulette.start': { mode: optional(mode), interests: optional(list(string)), name: optional(string) },
   'roulette.next': { matchId: optional(string) },
   'roulette.stop': {},

@@ -132,6 +132,17 @@ export class FakeRoom {
     this.consents.push(accept);
   }
 
+  /** @param {FakeClient} _from @param {any} message */
+  'session.startArchive'(_from, { sessionId, name }) {
+    if (!this.capabilities.forceDisconnect) throw refusal('not_permitted');
+    this.broadcast(sessionId, { type: 'session.archiveStarted', archiveId: `archive-${this.made += 1}`, name });
+  }
+
+  /** @param {FakeClient} _from @param {any} message */
+  'session.stopArchive'(_from, { sessionId, archiveId }) {
+    this.broadcast(sessionId, { type: 'session.archiveStopped', archiveId });
+  }
+
   /** @param {FakeClient} from @param {any} message */
   'session.unpublish'(from, { sessionId, streamId }) {
     this.remove(sessionId, streamId, 'clientUnpublished', from);

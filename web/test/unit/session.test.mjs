@@ -336,6 +336,25 @@ describe('Moderating', () => {
     assert.equal(session.isRecorded, false);
   });
 
+  test('a moderator starts and stops recordings, and others are refused', async () => {
+    const { session } = join('a');
+    /** @type {any[]} */
+    const events = [];
+    session.on('archiveStarted', ({ id, name }) => events.push(['started', id, name]));
+    session.on('archiveStopped', ({ id }) => events.push(['stopped', id]));
+    session.connect('good');
+    await settled();
+    await session.startArchive({ name: 'Meeting', outputMode: 'individual' });
+    await settled();
+    const [[, id]] = events;
+    assert.deepEqual(events.splice(0), [['started', id, 'Meeting']]);
+    await session.stopArchive(id);
+    await settled();
+    assert.deepEqual(events, [['stopped', id]]);
+    room.capabilities = { ...room.capabilities, forceDisconnect: false };
+    await assert.rejects(session.startArchive(), ({ code }) => code === 'not_permitted');
+  });
+
   test('is rejected without permission, as a promise and in the callback', async () => {
     room.capabilities = { ...room.capabilities, forceDisconnect: false };
     const { session } = await joined('a');

@@ -36,7 +36,7 @@ extension ArchiveRecord {
     }
 
     /// The resolution of a composed archive whose request has none: OpenTok's default.
-    static let usualResolution = "640x480"
+    static let usualResolution = ArchiveResolution.small.rawValue
 
     private static func text(_ text: String?) -> JSONValue { text.map { .string($0) } ?? .null }
     private static func number(_ number: Int?) -> JSONValue { number.map { .integer(Int64($0)) } ?? .null }

@@ -174,14 +174,19 @@ extension Gateway {
     /// Creates a session with the properties in the request's form.
     fileprivate func makeSession(_ request: OpenTokRequest) throws(WireError) -> SessionID {
         let project = try application(of: request.http)
-        let mediaMode = try request.mediaMode()
-        guard mediaMode == .relayed || runner.hubSettings.rules.routesMedia else {
+        let form = try request.sessionForm()
+        let rules = runner.hubSettings.rules
+        guard form.mediaMode == .relayed || rules.routesMedia else {
             throw WireError(
                 .mediaUnavailable,
                 "This server does not route media. Create a relayed session, or enable media routing.")
         }
+        guard form.archive == nil || (rules.recordsSessions && rules.composesArchives) else {
+            throw rules.recordsSessions ? WireError.composingUnavailable : .recordingUnavailable
+        }
         var generator = SystemRandomNumberGenerator()
-        return project.makeSessionID(mediaMode: mediaMode, now: runner.wallNow, using: &generator)
+        return project.makeSessionID(
+            mediaMode: form.mediaMode, archive: form.archive, now: runner.wallNow, using: &generator)
     }
 }
 

@@ -1,17 +1,15 @@
 import Hummingbird
+import Layout
 import Signaling
 import Wire
 
 /// Reads the bodies of requests for archives.
 extension OpenTokRequest {
-    private static let maxStylesheet = 20 * 1024
-    private static let layoutTypes: Set<String> = [
-        "bestFit", "custom", "horizontalPresentation", "pip", "verticalPresentation",
-    ]
+    private static let customLayout = "custom"
+    private static let layoutTypes = Set(ComposedLayout.Kind.allCases.map(\.rawValue)).union([customLayout])
     private static let bitrates = 100_000...6_000_000
     private static let quantizations = 15...40
     private static let maxTag = 256
-    private static let maxName = 80
 
     /// Reads the request to start an archive.
     func archive() throws(WireError) -> (SessionID, ArchiveRequest) {
@@ -27,7 +25,7 @@ extension OpenTokRequest {
         guard archive.hasAudio || archive.hasVideo else {
             throw WireError(.malformed, "Record audio, video, or both. \"hasAudio\" and \"hasVideo\" are both false.")
         }
-        archive.name = try short("name", members, max: Self.maxName)
+        archive.name = try short("name", members, max: ArchiveRequest.maxName)
         archive.tag = try short("multiArchiveTag", members, max: Self.maxTag) ?? ""
         guard try flag("hasTranscription", members) != true else {
             throw WireError(.unsupported, "Transcription is not available on this server.")
@@ -42,9 +40,8 @@ extension OpenTokRequest {
         archive.maxBitrate = try number("maxBitrate", members, in: Self.bitrates)
         archive.quantization = try number("quantizationParameter", members, in: Self.quantizations)
         if case .object(let layout)? = members["layout"] { archive.layout = try Self.layout(layout) }
-        if let resolution = archive.resolution, !Self.resolutions.contains(resolution) {
-            throw WireError(
-                .malformed, "\"resolution\" must be one of \(Self.resolutions.sorted().joined(separator: ", ")).")
+        if let resolution = archive.resolution, ArchiveResolution(rawValue: resolution) == nil {
+            throw WireError(.malformed, "\"resolution\" must be one of \(ArchiveResolution.list).")
         }
         guard archive.maxBitrate == nil || archive.quantization == nil else {
             throw WireError(.malformed, "Send \"maxBitrate\" or \"quantizationParameter\", not both.")
@@ -76,18 +73,25 @@ extension OpenTokRequest {
         }
         let layout = ArchiveLayout(
             type, stylesheet: try text("stylesheet"), screenshareType: try text("screenshareType"))
-        guard (layout.stylesheet != nil) == (type == "custom") else {
+        guard (layout.stylesheet != nil) == (type == customLayout) else {
             throw WireError(.malformed, "A layout of the type \"custom\" needs a \"stylesheet\", and others have none.")
         }
-        guard layout.stylesheet?.utf8.count ?? 0 <= maxStylesheet else {
-            throw WireError(.malformed, "The \"stylesheet\" of a layout must not exceed \(maxStylesheet) bytes.")
-        }
+        if let sheet = layout.stylesheet { try check(sheet) }
         guard let screen = layout.screenshareType else { return layout }
-        guard type == "bestFit", layoutTypes.subtracting(["custom"]).contains(screen) else {
+        guard type == "bestFit", layoutTypes.subtracting([customLayout]).contains(screen) else {
             throw WireError(
                 .malformed, "\"screenshareType\" must be a type other than custom, and needs the \"type\" bestFit.")
         }
         return layout
+    }
+
+    /// Throws the first problem of a style sheet, because composing could not use it later.
+    private static func check(_ sheet: String) throws(WireError) {
+        do throws(StylesheetError) {
+            _ = try Stylesheet(sheet)
+        } catch {
+            throw WireError(.malformed, "The \"stylesheet\" cannot be used. \(error)")
+        }
     }
 
     /// Reads the body of a request that adds a stream to an archive or removes one.
@@ -170,10 +174,15 @@ extension OpenTokRequest {
     /// Returns a text without control characters. An empty one counts as missing.
     private func short(_ name: String, _ members: JSONObject, max: Int) throws(WireError) -> String? {
         guard let value = try text(name, members), !value.isEmpty else { return nil }
-        guard value.unicodeScalars.count <= max, !value.unicodeScalars.contains(where: { $0.value < 0x20 }) else {
+        guard ArchiveRequest.isText(value, max: max) else {
             throw WireError(
                 .malformed, "\"\(name)\" must not exceed \(max) characters or contain control characters.")
         }
         return value
     }
+}
+
+extension ArchiveResolution {
+    /// All resolutions, for messages.
+    static var list: String { allCases.map(\.rawValue).joined(separator: ", ") }
 }

@@ -8,9 +8,6 @@ import Wire
 struct OpenTokRequest {
     /// Maximum number of streams in one request.
     private static let maxStreams = 1000
-    static let resolutions: Set<String> = [
-        "640x480", "480x640", "1280x720", "720x1280", "1920x1080", "1080x1920",
-    ]
 
     let http: GateRequest
 
@@ -25,9 +22,16 @@ struct OpenTokRequest {
 
     // MARK: Forms
 
-    /// Returns the media mode that the form of `session/create` requests. Throws if a property of the form is invalid
-    /// or requests something that this server does not support.
-    func mediaMode() throws(WireError) -> MediaMode {
+    /// What the form of `session/create` requests.
+    struct SessionForm: Equatable {
+        var mediaMode: MediaMode
+        /// The resolution of the archives into which the session is always recorded; nil to record it only on request.
+        var archive: ArchiveResolution?
+    }
+
+    /// Reads the form of `session/create`. Throws if a property of the form is invalid or requests something that this
+    /// server does not support.
+    func sessionForm() throws(WireError) -> SessionForm {
         guard http.body.isEmpty || http.headers.hasContentType("application/x-www-form-urlencoded") else {
             throw WireError(.contentType, "Send a body of type application/x-www-form-urlencoded.")
         }
@@ -38,21 +42,42 @@ struct OpenTokRequest {
         case "disabled": mode = .routed
         default: throw WireError(.malformed, "Invalid \"p2p.preference\". Send enabled or disabled.")
         }
-        try check(fields["archiveMode"], is: "manual", orRefuse: "always", "archiveMode", "Automatic recording")
-        try check(fields["e2ee"], is: "false", orRefuse: "true", "e2ee", "End-to-end encryption")
+        switch fields["e2ee"] ?? "false" {
+        case "false": break
+        case "true": throw WireError(.unsupported, "End-to-end encryption is not available on this server.")
+        default: throw WireError(.malformed, "Invalid \"e2ee\". Send false or true.")
+        }
         if let location = fields["location"], !location.isEmpty, IPAddress(location) == nil {
             throw WireError(.malformed, "Invalid \"location\". Send an IP address, or omit it.")
         }
-        return mode
+        return SessionForm(mediaMode: mode, archive: try Self.archive(fields, mode))
     }
 
-    private func check(
-        _ value: String?, is supported: String, orRefuse other: String, _ name: String, _ feature: String
-    ) throws(WireError) {
-        if value == other { throw WireError(.unsupported, "\(feature) is not available on this server.") }
-        guard value == nil || value == supported else {
-            throw WireError(.malformed, "Invalid \"\(name)\". Send \(supported) or \(other).")
+    /// Reads how the session is always recorded; nil if it is recorded only on request.
+    private static func archive(_ fields: FormFields, _ mode: MediaMode) throws(WireError) -> ArchiveResolution? {
+        let (name, size) = (fields["archiveName"] ?? "", fields["archiveResolution"] ?? "")
+        switch fields["archiveMode"] ?? "manual" {
+        case "manual":
+            guard name.isEmpty, size.isEmpty else {
+                throw WireError(
+                    .malformed, "\"archiveName\" and \"archiveResolution\" need the \"archiveMode\" always.")
+            }
+            return nil
+        case "always": break
+        default: throw WireError(.malformed, "Invalid \"archiveMode\". Send manual or always.")
         }
+        guard mode == .routed else {
+            throw WireError(
+                .malformed, "Only routed sessions can be recorded. Send \"p2p.preference\" with the value disabled.")
+        }
+        // The server stores nothing to create a session, and a session ID has no room for a name.
+        guard name.isEmpty else {
+            throw WireError(.unsupported, "Automatic archives have no name on this server. Omit \"archiveName\".")
+        }
+        guard let resolution = size.isEmpty ? .small : ArchiveResolution(rawValue: size) else {
+            throw WireError(.malformed, "\"archiveResolution\" must be one of \(ArchiveResolution.list).")
+        }
+        return resolution
     }
 
     // MARK: JSON
