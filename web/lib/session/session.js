@@ -169,7 +169,7 @@ export class Session extends Emitter {
   /**
    * Starts to record the session. Moderators only, and only if the server permits it (`recording.moderatorsMayRecord`). The
    * event `archiveStarted` has the id of the archive. OpenTok's SDK has no such method.
-   * @param {{name?: string, outputMode?: 'composed' | 'individual'}} [options] one file of all streams (default), or one for each
+   * @param {{name?: string, outputMode?: 'composed' | 'individual'}} options one file of all streams (default), or one for each
    * @returns {Promise<void>}
    */
   async startArchive({ name, outputMode } = {}) {
