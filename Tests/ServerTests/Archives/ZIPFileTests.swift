@@ -21,16 +21,16 @@ import Testing
     }
 
     /// Runs a program and returns what it prints. Fails if it does.
-    private func output(_ program: String, _ arguments: [String]) throws -> String {
-        let result = try ChildProgram.run(program, arguments)
+    private func output(_ program: String, _ arguments: [String]) async throws -> String {
+        let result = try await blocking { try ChildProgram.run(program, arguments) }
         try #require(result.status == 0, "\(program): \(result.text)\(result.complaints)")
         return result.text
     }
 
-    private func withFile<Result>(_ body: (String) throws -> Result) throws -> Result {
+    private func withFile<Result>(_ body: (String) async throws -> Result) async throws -> Result {
         let path = NSTemporaryDirectory() + "confab-zip-\(UUID().uuidString).zip"
         defer { try? FileManager.default.removeItem(atPath: path) }
-        return try body(path)
+        return try await body(path)
     }
 
     @Test func `the checksum is the one of the standard, however the bytes are split`() {
@@ -51,7 +51,7 @@ import Testing
         }
     }
 
-    @Test func `Python and unzip read it`() throws {
+    @Test func `Python and unzip read it`() async throws {
         let contents: [(String, [UInt8])] = [
             ("7f3a.json", Array("{}".utf8)), ("a.webm", (0..<100_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }),
             ("empty.webm", []),
@@ -59,7 +59,7 @@ import Testing
         let zip = ZIPFile(members(contents), at: Self.time)
         let whole = bytes(zip, contents, in: 0..<zip.size)
         #expect(UInt64(whole.count) == zip.size)
-        try withFile { path in
+        try await withFile { path in
             try Data(whole).write(to: URL(filePath: path))
             let script = """
                 import sys, zipfile
@@ -67,12 +67,12 @@ import Testing
                 assert z.testzip() is None
                 print([(i.filename, i.file_size, i.date_time) for i in z.infolist()])
                 """
-            let listed = try output("python3", ["-c", script, path])
+            let listed = try await output("python3", ["-c", script, path])
             let date = "(2026, 9, 21, 14, 13, 20)"
             #expect(
                 listed == "[('7f3a.json', 2, \(date)), ('a.webm', 100000, \(date)), ('empty.webm', 0, \(date))]\n")
             if FileManager.default.isExecutableFile(atPath: "/usr/bin/unzip") {
-                #expect(try output("unzip", ["-t", path]).contains("No errors detected"))
+                #expect(try await output("unzip", ["-t", path]).contains("No errors detected"))
             }
         }
     }
@@ -89,14 +89,14 @@ import Testing
         #expect(zip.pieces(in: zip.size..<(zip.size + 9)).isEmpty)
     }
 
-    @Test func `Python reads the sizes and places of members beyond 4 GiB`() throws {
+    @Test func `Python reads the sizes and places of members beyond 4 GiB`() async throws {
         let sizes: [UInt64] = [5 << 30, 3, UInt64(UInt32.max), 7]
         let members = sizes.enumerated().map {
             ZIPFile.Member(name: "\($0.offset).webm", size: $0.element, checksum: 1)
         }
         let zip = ZIPFile(members, at: Self.time)
         #expect(zip.size > 9 << 30)
-        try withFile { path in
+        try await withFile { path in
             // A file with holes: only the headers take space.
             _ = FileManager.default.createFile(atPath: path, contents: nil)
             let file = try FileHandle(forWritingTo: URL(filePath: path))
@@ -119,20 +119,20 @@ import Testing
                 for i in z.infolist(): z.open(i).close()
                 print([i.file_size for i in z.infolist()])
                 """
-            #expect(try output("python3", ["-c", script, path]) == "\(sizes)\n")
+            #expect(try await output("python3", ["-c", script, path]) == "\(sizes)\n")
         }
     }
 
-    @Test func `more than 65,535 members are counted`() throws {
+    @Test func `more than 65,535 members are counted`() async throws {
         let members = (0..<65_536).map { ZIPFile.Member(name: "\($0)", size: 0, checksum: 0) }
         let zip = ZIPFile(members, at: Self.time)
-        try withFile { path in
+        try await withFile { path in
             let whole = zip.pieces(in: 0..<zip.size).flatMap { piece -> [UInt8] in
                 if case .bytes(let bytes) = piece { bytes } else { [] }
             }
             try Data(whole).write(to: URL(filePath: path))
             let script = "import sys, zipfile; print(len(zipfile.ZipFile(sys.argv[1]).infolist()))"
-            #expect(try output("python3", ["-c", script, path]) == "65536\n")
+            #expect(try await output("python3", ["-c", script, path]) == "65536\n")
         }
     }
 }

@@ -99,7 +99,7 @@ import Wire
     @Test(
         "the Python of the documentation accepts a request that was just signed, and no other",
         .enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/bin/python3"), "Needs python3."))
-    func documentation() throws {
+    func documentation() async throws {
         let root = URL(filePath: #filePath).resolvingSymlinksInPath().appending(path: "../../../..").standardized
         let page = try String(contentsOf: root.appending(path: "docs/webhooks.md"), encoding: .utf8)
         let code = try #require(
@@ -120,7 +120,7 @@ import Wire
                 code + "\nimport sys\nsys.exit(0 if is_genuine(sys.argv[1], sys.argv[2].encode(), sys.argv[3]) else 9)",
                 text, body, WebhookSamples.secret,
             ]
-            let judged = try ChildProgram.run("/usr/bin/python3", script)
+            let judged = try await blocking { try ChildProgram.run("/usr/bin/python3", script) }
             #expect(judged.status == (isGenuine ? 0 : 9), "\(text) \(body): \(judged.complaints)")
         }
     }
