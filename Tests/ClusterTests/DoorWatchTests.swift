@@ -47,7 +47,7 @@ import Testing
         #expect(!watch.isCutOff(clients: 3, others: asked, at: at(100)))
     }
 
-    @Test("clients that are pinged seldom may be silent for longer")
+    @Test("with a longer ping interval, clients may be silent for longer")
     func slowPings() {
         let watch = watch(checkedUntil: 50, heardUntil: 60, pingInterval: .seconds(60))
         #expect(!watch.isCutOff(clients: 3, others: asked, at: at(124)))

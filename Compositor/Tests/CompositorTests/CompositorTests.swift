@@ -17,7 +17,7 @@ struct CompositorTests {
         .layout(CompositorLayout(cells), at: .milliseconds(milliseconds))
     }
 
-    @Test("has every frame and both tracks, and streams come and go on the frame of their time")
+    @Test("the output has every frame and both tracks, and each stream appears and disappears at the right frame")
     func pictures() throws {
         try TestMedia.with { media in
             var broadcast = try SimulatedBroadcast(Self.configuration)

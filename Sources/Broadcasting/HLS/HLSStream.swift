@@ -3,7 +3,7 @@ import Wire
 
 /// What has to happen with the files of a stream, in this order.
 public enum HLSChange: Hashable, Sendable {
-    /// The file is fetchable from now on. Its bytes are these pieces, one after another. It never changes.
+    /// Clients may request the file. Its content is these pieces in order, and it never changes.
     case store(HLSFile, [[UInt8]])
     /// The file is not needed any more.
     case remove(HLSFile)

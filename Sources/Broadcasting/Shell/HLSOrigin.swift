@@ -89,7 +89,7 @@ public final class HLSOrigin: Sendable {
         answer { $0.reloads.expire(at: self.clock()) }
     }
 
-    /// Removes all files, and refuses all requests from now on.
+    /// Removes all files. All later requests are refused.
     public func remove() {
         answer { state in
             state.isRemoved = true
