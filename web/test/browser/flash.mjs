@@ -42,30 +42,28 @@ export function flashAndBeep({ tone }) {
     context.fillRect(0, 0, 8, 8);
   };
   paint(false);
-  // The context renders blocks of some milliseconds at once. A sample belongs to the moment at which it would be heard if each block
-  // began to play when it was rendered. Chromium then says of each Opus frame, of 20 ms, that it begins when it ends. `offset` is
-  // from the context's time to the moment that all receivers get to know, in seconds.
+  // Chromium takes a block of sound as recorded when it is rendered, which is the output's latency before it is heard. It then says of
+  // each Opus frame, of 20 ms, that it begins when it ends. The context falls behind for good when the machine is too busy to render a
+  // block in time, so its clock is read again for each flash.
   const opusFrame = 0.02;
-  let [before, block, least] = [0, Infinity, Infinity];
-  const offset = () => least + block + opusFrame;
-  const look = (now) => {
-    if (now > 1 && now > before) {
-      block = Math.min(block, now - before);
-      least = Math.min(least, performance.now() / 1000 - now);
-    }
-    before = now;
+  // A canvas is captured with the next frame of the display, of 16.7 ms: half of that later on average.
+  const capture = 0.008;
+  /** Returns the context's time whose sound the receivers get at the same moment as what is painted now, in seconds. */
+  const heardNow = () => {
+    const { contextTime, performanceTime } = audio.getOutputTimestamp();
+    const output = performanceTime / 1000 - contextTime;
+    return performance.now() / 1000 - (output - audio.outputLatency + audio.baseLatency + opusFrame - capture);
   };
   // Short, so that a flash begins within a few milliseconds of its beep.
   setInterval(() => {
     const now = audio.currentTime;
-    look(now);
     const next = Math.floor(now) + 1;
     if (next > planned && next - now < 0.5) {
       planned = next;
       beep.gain.setValueAtTime(0.5, next);
       beep.gain.setValueAtTime(0, next + 0.12);
     }
-    const heard = performance.now() / 1000 - offset();
+    const heard = heardNow();
     const white = planned > 1 && heard >= 2 && heard % 1 < 0.12;
     if (white !== isWhite || performance.now() - painted > 40) paint(white);
   }, 4);
