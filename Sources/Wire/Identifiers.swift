@@ -38,21 +38,31 @@ extension Identifier128 {
 
     /// Creates an identifier from the first 16 bytes, big-endian. Returns nil if there are fewer.
     public init?(bytes: some Sequence<UInt8>) {
-        var words: (UInt64, UInt64) = (0, 0)
-        var count = 0
-        for byte in bytes.prefix(16) {
-            if count < 8 { words.0 = words.0 << 8 | UInt64(byte) } else { words.1 = words.1 << 8 | UInt64(byte) }
-            count += 1
-        }
-        guard count == 16 else { return nil }
-        self.init(high: words.0, low: words.1)
+        // Arrays and data are contiguous. Their elements are not read one at a time, because this function is not specialized for
+        // the callers in other modules.
+        let contiguous = bytes.withContiguousStorageIfAvailable { Self.halves(of: UnsafeRawBufferPointer($0)) }
+        let halves = contiguous ?? Array(bytes.prefix(16)).withUnsafeBytes { Self.halves(of: $0) }
+        guard let halves else { return nil }
+        self.init(high: halves.0, low: halves.1)
+    }
+
+    private static func halves(of bytes: UnsafeRawBufferPointer) -> (UInt64, UInt64)? {
+        guard bytes.count >= 16 else { return nil }
+        return (
+            UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: 0, as: UInt64.self)),
+            UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
+        )
     }
 
     /// All 16 bytes, big-endian.
     public var bytes: [UInt8] {
-        (0..<16).map { index in
-            let word = index < 8 ? high : low
-            return UInt8(truncatingIfNeeded: word >> UInt64(56 - 8 * (index % 8)))
+        let (high, low) = (self.high, self.low)
+        return [UInt8](unsafeUninitializedCapacity: 16) { buffer, count in
+            for index in 0..<8 {
+                buffer.initializeElement(at: index, to: UInt8(truncatingIfNeeded: high >> UInt64(56 - 8 * index)))
+                buffer.initializeElement(at: index + 8, to: UInt8(truncatingIfNeeded: low >> UInt64(56 - 8 * index)))
+            }
+            count = 16
         }
     }
 

@@ -1,4 +1,5 @@
 import Foundation
+import NIOConcurrencyHelpers
 import Signaling
 import Wire
 
@@ -41,19 +42,16 @@ extension SQLTransaction {
 
     /// Inserts a row, or replaces the values of the row with the same key.
     ///
-    /// - Parameter key: the columns of the primary key, separated by commas.
+    /// - Parameters:
+    ///   - key: the columns of the primary key, separated by commas.
+    ///   - values: the columns with their values; for each table always the same columns in the same order.
     func upsert(_ table: String, key: String, _ values: KeyValuePairs<String, (any SQLArgument)?>) throws {
-        try upsert(table, key: key, columns: values.map(\.key), values.map(\.value))
+        let sql = SQLText.upsert(table) { SQLText.upsert(table, key: key, columns: values.map { $0.key }) }
+        try run(sql, values.map { $0.value })
     }
 
     func upsert(_ table: String, key: String, columns: [String], _ values: [(any SQLArgument)?]) throws {
-        let marks = Array(repeating: "?", count: columns.count).joined(separator: ", ")
-        let assignments = columns.map { "\($0) = excluded.\($0)" }.joined(separator: ", ")
-        try run(
-            """
-            INSERT INTO \(table) (\(columns.joined(separator: ", "))) VALUES (\(marks))
-            ON CONFLICT (\(key)) DO UPDATE SET \(assignments)
-            """, values)
+        try run(SQLText.upsert(table, key: key, columns: columns), values)
     }
 }
 
@@ -61,6 +59,29 @@ extension SQLTransaction {
 enum SQLText {
     /// For `LIMIT` without a limit: more rows than a table has.
     static let noLimit = Int(Int32.max)
+
+    /// The statements that insert or replace a row, by table: making the text takes longer than inserting a row.
+    private static let upserts = NIOLockedValueBox<[String: String]>([:])
+
+    /// Returns the statement that inserts or replaces a row of this table, which is made once.
+    static func upsert(_ table: String, make: () -> String) -> String {
+        if let made = upserts.withLockedValue({ $0[table] }) {
+            assert(made == make(), "The columns of \(table) must always be the same.")
+            return made
+        }
+        let made = make()
+        upserts.withLockedValue { $0[table] = made }
+        return made
+    }
+
+    static func upsert(_ table: String, key: String, columns: [String]) -> String {
+        let marks = Array(repeating: "?", count: columns.count).joined(separator: ", ")
+        let assignments = columns.map { "\($0) = excluded.\($0)" }.joined(separator: ", ")
+        return """
+            INSERT INTO \(table) (\(columns.joined(separator: ", "))) VALUES (\(marks))
+            ON CONFLICT (\(key)) DO UPDATE SET \(assignments)
+            """
+    }
 }
 
 /// A value in a column.

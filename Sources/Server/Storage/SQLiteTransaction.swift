@@ -39,7 +39,7 @@ extension Database: SQLTransaction {
     }
 
     private static func arguments(_ arguments: [(any SQLArgument)?]) -> StatementArguments {
-        StatementArguments(arguments.map { ($0?.sqlValue ?? .null).databaseValue })
+        StatementArguments(arguments.lazy.map { ($0?.sqlValue ?? .null).databaseValue })
     }
 }
 

@@ -6,6 +6,8 @@ import Crypto
 /// another key, every session ID would be invalid and every anonymous identity would be refused.
 public struct ServerKey: Sendable, Equatable {
     private let key: SymmetricKey
+    /// The code of nothing, to be continued. It has hashed the key already.
+    private let begun: HMAC<SHA256>
 
     /// Minimum length in bytes: an HS256 key should be at least as long as the hash output (RFC 7518 §3.2).
     public static let shortest = 32
@@ -13,13 +15,17 @@ public struct ServerKey: Sendable, Equatable {
     /// Creates a key, or returns `nil` if there are too few bytes.
     public init?(bytes: [UInt8]) {
         guard bytes.count >= Self.shortest else { return nil }
-        key = SymmetricKey(data: bytes)
+        self.init(key: SymmetricKey(data: bytes))
     }
 
-    init(key: SymmetricKey) { self.key = key }
+    init(key: SymmetricKey) { (self.key, begun) = (key, HMAC(key: key)) }
+
+    public static func == (left: ServerKey, right: ServerKey) -> Bool { left.key == right.key }
 
     func authenticationCode(_ bytes: [UInt8]) -> [UInt8] {
-        Array(HMAC<SHA256>.authenticationCode(for: bytes, using: key))
+        var code = begun
+        code.update(data: bytes)
+        return Array(code.finalize())
     }
 }
 
