@@ -39,7 +39,10 @@ extension Database: SQLTransaction {
     }
 
     private static func arguments(_ arguments: [(any SQLArgument)?]) -> StatementArguments {
-        StatementArguments(arguments.lazy.map { ($0?.sqlValue ?? .null).databaseValue })
+        // As optional existentials: for a sequence of DatabaseValue, GRDB looks up a key path at run time, which takes longer than a
+        // short statement.
+        let values: [(any DatabaseValueConvertible)?] = arguments.map { ($0?.sqlValue ?? .null).databaseValue }
+        return StatementArguments(values)
     }
 }
 
