@@ -175,6 +175,38 @@ import Wire
         }
     }
 
+    @Test("moderators may record as soon as the setting is reloaded, also those who had joined before")
+    func recording() async throws {
+        let (lines, file, started) = (LogLines(), File(), Started())
+        let directory = NSTemporaryDirectory() + "confab-reload-\(UUID().uuidString)"
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        try await TestServer.run(
+            dataDirectory: directory, logger: lines.logger, log: lines.settings,
+            reloading: file.reloading { started.configuration }, recorder: TestRecorder.maker(directory),
+            { started.keep($0) }
+        ) { server in
+            let place = try WHIPPlace(server)
+            func enter() async throws -> (SocketClient, ArchiveOutput?) {
+                let client = try await server.client()
+                let answer = try await client.ask(
+                    .session(.join(.init(session: place.session, token: place.token(.moderator)))))
+                guard case .session(.joined(let joined)) = answer else {
+                    throw SocketClient.TimedOut(description: "\(answer)")
+                }
+                return (client, joined.moderatorArchives)
+            }
+            let start = ClientMessage.session(.startArchive(.init(session: place.session, output: .individual)))
+            let (ann, before) = try await enter()
+            #expect(before == nil)
+            let refused = await #expect(throws: WireError.self) { try await ann.ask(start) }
+            #expect(refused?.code == .notPermitted)
+            file.write("recording:\n  moderatorsMayRecord: true\n")
+            try await reloaded(lines)
+            #expect(try await enter().1 != nil)
+            #expect(try await ann.ask(start).type == "ok")
+        }
+    }
+
     @Test(
         "a node's next life is reloaded too, also if that was requested between two lives, and keeps what was reloaded")
     func lives() async throws {

@@ -79,6 +79,13 @@ extension Session {
     // MARK: Moderators
 
     mutating func startArchive(
+    /// How moderators may record the session; nil if they may not.
+    func moderatorArchives(_ context: Context) -> ArchiveOutput? {
+        let rules = context.rules
+        guard rules.moderatorsMayRecord, rules.recordsSessions, isRouted, !isPrivate(context) else { return nil }
+        return rules.composesArchives ? .composed : .individual
+    }
+
         _ verb: SessionVerb.StartArchive, by member: Member, _ context: inout Context
     ) throws(WireError) {
         try permitRecording(by: member, context)

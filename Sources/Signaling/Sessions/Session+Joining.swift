@@ -87,6 +87,7 @@ extension Session {
         (joined.connections, joined.streams) = (page.connections, page.streams)
         (joined.more, joined.muted) = (page.hasMore ? true : nil, isMuted)
         joined.archives = archives.isEmpty ? nil : archives.map(\.info)
+        joined.moderatorArchives = moderatorArchives(context)
         context.send(.session(.joined(joined)), to: client)
         if members.isEmpty { report(.sessionCreated, &context) }
         report(.connectionCreated(connection), &context)

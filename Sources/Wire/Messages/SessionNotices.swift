@@ -127,6 +127,9 @@ extension SessionNotice {
         public var muted = false
         /// The archives into which the session is recorded now; nil if there are none.
         public var archives: [ArchiveInfo]?
+        /// How moderators may record the session: composed, or individually if the server cannot compose. Nil if they may
+        /// not record it. It does not depend on the client's role, which can change in a room.
+        public var moderatorArchives: ArchiveOutput?
         public init() {}
         public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
             try coder.re(&re)
@@ -141,6 +144,7 @@ extension SessionNotice {
             try coder.bool("more", &more)
             try coder.bool("muted", &muted)
             try coder.list("archives", &archives)
+            try coder.choice("moderatorArchives", &moderatorArchives)
         }
     }
 

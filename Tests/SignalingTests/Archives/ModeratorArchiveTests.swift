@@ -100,4 +100,20 @@ import Wire
         #expect(code(carl.ask(.session(.stopArchive(verb)))) == .archiveConflict)
         #expect(place.stored(archive.id)?.status == .started)
     }
+
+    @Test("members learn whether moderators may record the session, whatever their role is")
+    func permission() {
+        let joined = place.bob.enter(place.session, data: "Bob", on: stage)
+        #expect(joined?.moderatorArchives == .composed && joined?.capabilities.forceDisconnect == false)
+        let individual = RecordedSession { ($0.moderatorsMayRecord, $0.composesArchives) = (true, false) }
+        #expect(individual.ada.enter(individual.session, on: individual.stage)?.moderatorArchives == .individual)
+        for change in [{ $0.recordsSessions = false }, { $0.moderatorsMayRecord = false }] as [(inout Rules) -> Void] {
+            let none = RecordedSession {
+                $0.moderatorsMayRecord = true
+                change(&$0)
+            }
+            #expect(none.ada.enter(none.session, .moderator, on: none.stage)?.moderatorArchives == nil)
+        }
+        #expect(stage.arrive().enter(stage.room(.relayed), .moderator, on: stage)?.moderatorArchives == nil)
+    }
 }

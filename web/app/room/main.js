@@ -91,6 +91,7 @@ const carryOut = {
   say: ({ text }) => server.request((room) => room.say(text), (error) => dispatch({ type: 'unsaid', text, ...error })),
   restoreDraft: ({ text }) => panel.chat.restore(text),
   consent: ({ accept }) => server.request((room) => room.acceptRecording(accept)),
+  record: ({ on }) => server.request((room) => (on ? room.startRecording() : room.stopRecording()), (error) => dispatch({ type: 'recordRefused', ...error })),
   raiseHand: ({ raised }) => server.request((room) => room.raiseHand(raised)),
   react: ({ reaction }) => server.request((room) => room.react(reaction)),
   admit: ({ connectionId }) => server.request((room) => room.admit(connectionId)),
@@ -201,6 +202,7 @@ onClick('join-cancel', { type: 'cancel' });
 onClick('waiting-cancel', { type: 'cancel' });
 onClick('before-settings', { type: 'dialog', is: 'settings' });
 onClick('more-settings', { type: 'dialog', is: 'settings' });
+onClick('record', { type: 'record' });
 onClick('more-options', { type: 'dialog', is: 'options' });
 onClick('more-keys', { type: 'dialog', is: 'keys' });
 for (const id of ['alone-copy', 'invite-copy']) button(id).addEventListener('click', copyLink);

@@ -34,6 +34,8 @@ export const inside = (handle) => (state, event, now) => (state.room ? handle(/*
 export const isHost = ({ room }) => room?.role === 'host' || room?.role === 'cohost';
 /** @param {{room: Room | null}} state */
 export const mayShare = ({ room }) => room !== null && (room.options.share === 'all' || room.role !== 'guest');
+/** @param {{room: Room | null}} state */
+export const mayRecord = ({ room }) => room !== null && room.role === 'host' && room.hostsMayRecord;
 /** @param {Room} room @param {string} connectionId */
 export const personOf = (room, connectionId) => room.people.find((person) => person.connectionId === connectionId);
 /** @param {{room: Room | null}} state */
@@ -45,12 +47,16 @@ export const handlers = {
   changed: inside((state, { options }) => changed(state, options)),
   person: inside((state, { person, me }) => personNews(state, person, me)),
   // After rejoining, all media is published and subscribed again, so clear the earlier faults.
-  roomAway: inside((state) => [{ ...state, room: { ...state.room, away: true }, faults: [], faultsRead: false, recording: null }, []]),
+  roomAway: inside((state) => [{ ...state, room: { ...state.room, away: true }, faults: [], faultsRead: false, recording: null, recordingAsked: false }, []]),
   role: inside((state, { role }) => roleChanged(state, role)),
   said: inside((state, { line }) => said(state, line)),
   fileRemoved: inside((state, { fileId }) => [{ ...state, lines: state.lines.filter(({ file }) => file?.fileId !== fileId) }, []]),
   reacted: inside(reacted),
-  recording: inside((state, { isRecorded, asks }) => [{ ...state, recording: isRecorded ? { asks } : null }, []]),
+  recording: inside((state, { isRecorded, asks }) => {
+    const next = { ...state, recording: isRecorded ? { asks } : null, recordingAsked: false };
+    // Without a press too: a full disk, for example, ends a recording.
+    return state.recording && !isRecorded ? pass(next, { is: 'recordingOver' }) : [next, []];
+  }),
   consent: inside((state, { accept }) => [{ ...state, recording: state.recording && { asks: false } }, [{ do: 'consent', accept }]]),
   stream: inside((state, { stream }) => [{ ...state, streams: upsert(state.streams, stream) }, []]),
   streamGone: inside((state, { streamId }) => streamGone(state, streamId)),
@@ -70,6 +76,8 @@ export const handlers = {
   refused: inside((state, { code, message }) => [{ ...state, trouble: { code, message } }, []]),
 
   // Host actions.
+  record: inside((state) => record(state)),
+  recordRefused: inside((state, { code, message }) => [{ ...state, recordingAsked: false, trouble: { code: recordTrouble(code), message } }, []]),
   muteOther: inside((state, { connectionId }) => [state, [{ do: 'muteOther', connectionId }]]),
   stopShareOf: inside((state, { connectionId }) => [state, [{ do: 'stopShareOf', connectionId }]]),
   setRole: inside((state, { connectionId, role }) => [state, [{ do: 'setRole', connectionId, role }]]),
@@ -217,6 +225,15 @@ function share(state) {
   if (!mayShare(state)) return [{ ...state, trouble: { code: 'share_hosts', message: '' } }, []];
   return [{ ...state, sharing: 'asking' }, [{ do: 'openScreen' }]];
 }
+
+/** @param {State & {room: Room}} state @returns {Step} */
+function record(state) {
+  if (!mayRecord(state) || state.recordingAsked) return unchanged(state);
+  return [{ ...state, popup: null, recordingAsked: true }, [{ do: 'record', on: state.recording === null }]];
+}
+
+/** @param {string} code @returns {string} the key of the text about a recording that could not be started or stopped */
+const recordTrouble = (code) => (['archive_conflict', 'media_unavailable', 'recording_unavailable', 'storage_full', 'not_permitted'].includes(code) ? `record_${code}` : code);
 
 /** @param {State} state @param {string | null} why `stoppedByHost` or a problem; null if the user ended or canceled the share @returns {Step} */
 function screenOff(state, why) {

@@ -234,7 +234,8 @@ export class Server {
 /** @param {Room} room @returns {import('./types.js').Room} */
 function snapshot(room) {
   const { name, role, options, connectionId: me } = room;
-  return { name, role, options, me, people: [...room.people.values()], away: false, maxFileSize: room.files.maxSize };
+  const { maxSize: maxFileSize } = room.files;
+  return { name, role, options, me, people: [...room.people.values()], away: false, maxFileSize, hostsMayRecord: room.hostsMayRecord };
 }
 
 /**

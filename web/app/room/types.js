@@ -31,6 +31,7 @@
  * @property {Person[]} people everyone, in the order of joining
  * @property {boolean} away whether the room is being rejoined
  * @property {number} maxFileSize 0 if files are disabled on the server
+ * @property {boolean} hostsMayRecord whether the server lets hosts record this room
  */
 /**
  * @typedef {{streamId: string, connectionId: string, isScreen: boolean, hasAudio: boolean, hasVideo: boolean, aspect: number | null,
@@ -121,6 +122,7 @@
  * @property {Fault[]} faults
  * @property {boolean} faultsRead whether the user has dismissed the notice about the faults
  * @property {{asks: boolean} | null} recording whether the room is being recorded, and whether the user must still accept or refuse
+ * @property {boolean} recordingAsked whether the server has not yet answered the request to start or stop recording
  * @property {Passing | null} passing a confirmation, shown for a few seconds
  */
 /** @typedef {{type: string, [member: string]: any}} Event */

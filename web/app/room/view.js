@@ -2,7 +2,7 @@
 // stage, the panel and the dialogs have their own views. `render` may be called at any time: it writes only what changed.
 import { box, button, byId, enable, iconURL, input, moveInto, setAttribute, setText, show, showActions } from '../shared/dom.js';
 import { hasPip } from './pip.js';
-import { handIsRaised, isHost, mayShare } from './room-state.js';
+import { handIsRaised, isHost, mayRecord, mayShare } from './room-state.js';
 import { deviceHint, endingOf, maySeeRooms, mediaActions, noticeOf, screenOf, statusOf } from './words.js';
 
 /** @typedef {import('./types.js').State} State */
@@ -226,9 +226,20 @@ export class View {
     setAttribute(button('people-button'), 'aria-expanded', String(panel === 'people'));
     this.#renderCount(box('unread'), button('chat'), state.unread, this.strings.room.unreadCount);
     this.#renderCount(box('waiting-count'), button('people-button'), state.knocks.length, this.strings.room.waitingCount);
+    this.#renderRecord(state);
     show(button('more-options'), isHost(state));
     show(button('pip'), hasPip());
     if (before && before !== popup) this.#keepFocus(before, popup);
+  }
+
+  /** @param {State} state */
+  #renderRecord(state) {
+    const { room } = this.strings;
+    show(button('record'), mayRecord(state));
+    setText(box('record-word'), state.recording ? room.stopRecording : room.record);
+    setAttribute(byId('record-icon', SVGUseElement), 'href', iconURL(state.recording ? 'stop' : 'record'));
+    setAttribute(button('record'), 'aria-disabled', state.recordingAsked ? 'true' : null);
+    setAttribute(button('record'), 'title', state.recording ? room.stopRecordingHint : room.recordHint);
   }
 
   /**

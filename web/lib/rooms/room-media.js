@@ -69,6 +69,16 @@ export class RoomMedia {
     return this.#over;
   }
 
+  /** Starts to record the session, into one file if the server can compose. Moderators only. */
+  startRecording() {
+    return this.session.startArchive({ outputMode: this.#core.archives.forModerators ?? undefined });
+  }
+
+  /** Stops all recordings of the session. Moderators only. */
+  async stopRecording() {
+    for (const id of this.#core.archives.ids) await this.session.stopArchive(id);
+  }
+
   /**
    * Joins the session, and starts to publish without waiting for the answer. If joining fails, ends this visit and
    * rejects.

@@ -147,6 +147,21 @@ export class Room extends Emitter {
     await this.session?.acceptRecording(accept);
   }
 
+  /** Whether hosts may record the room, with `startRecording` and `stopRecording`. */
+  get hostsMayRecord() {
+    return (this.session?.moderatorArchives ?? null) !== null;
+  }
+
+  /** Starts to record the room. Hosts only, and only with `hostsMayRecord`. Everyone gets the event `recording` first. */
+  async startRecording() {
+    await this.#media?.startRecording();
+  }
+
+  /** Stops all recordings of the room, including those that an application has started. Hosts only. */
+  async stopRecording() {
+    await this.#media?.stopRecording();
+  }
+
   get isOver() {
     return this.#state === 'ended';
   }

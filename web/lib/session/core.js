@@ -7,6 +7,7 @@ import { OTEvent } from '../events.js';
 import { Client } from '../signaling/client.js';
 import { iceConfiguration } from '../media/ice.js';
 import { createTransport } from '../media/transport.js';
+import { SessionArchives } from './archives.js';
 import { handle } from './handlers.js';
 import { Joining } from './joining.js';
 import { Publications } from './publications.js';
@@ -27,12 +28,6 @@ import { Subscriptions } from './subscriptions.js';
  * @property {import('../media/peer.js').Rtc} [rtc]
  * @property {import('../clock.js').Clock} [clock]
  */
-
-/**
- * Returns the event for a recording that has started. `consent` is ours: OpenTok does not ask.
- * @param {{[member: string]: any}} archive
- */
-const archiveStarted = ({ archiveId, name = '', consent = false }) => new OTEvent('archiveStarted', { id: archiveId, name, consent });
 
 export class SessionCore {
   #options;
@@ -61,10 +56,8 @@ export class SessionCore {
    * @type {Promise<unknown>}
    */
   entered = Promise.resolve();
-  /** The archives into which the session is recorded, by id. @type {Map<string, {name: string, consent: boolean}>} */
-  #archives = new Map();
-  /** Whether this person has accepted or refused to be recorded. */
-  #hasAnswered = false;
+  /** The recordings of the session. */
+  archives = new SessionArchives((event) => this.session.dispatch(event), (accept) => this.request('session.consent', { accept }));
   /** Whether publishers start muted because a moderator muted the session. */
   startsMuted = false;
   /**
@@ -168,7 +161,7 @@ export class SessionCore {
     this.#unlisten();
     if (!this.#options.client) this.#client?.leave();
     this.#client = null;
-    this.#archives = new Map();
+    this.archives.clear();
     this.transport?.close();
     this.transport = null;
     this.subscriptions.forgetTold();
@@ -230,44 +223,7 @@ export class SessionCore {
     session.connection = this.roster.connection(message.connection);
     if (!this.transport || message.mediaMode !== 'routed') this.mediaModeChanged(message.mediaMode);
     const own = this.#options.connectionEventsSuppressed ? [] : [new OTEvent('connectionCreated', { connection: session.connection })];
-    const archives = message.archives ?? [];
-    this.#archives = new Map();
-    this.#hasAnswered = false;
-    for (const { archiveId, name = '', consent = false } of archives) this.#archives.set(archiveId, { name, consent });
-    this.listed(message, [new OTEvent('sessionConnected'), ...own, ...archives.map(archiveStarted)]);
-  }
-
-  /** @param {Message} archive an archive that is about to record the session */
-  archiveStarted(archive) {
-    if (this.#archives.has(archive.archiveId)) return;
-    this.#archives.set(archive.archiveId, { name: archive.name ?? '', consent: archive.consent ?? false });
-    this.session.dispatch(archiveStarted(archive));
-  }
-
-  /** @param {string} id an archive into which the session is no longer recorded */
-  archiveStopped(id) {
-    const archive = this.#archives.get(id);
-    if (!archive) return;
-    this.#archives.delete(id);
-    // The server forgets the answer too.
-    if (this.#archives.size === 0) this.#hasAnswered = false;
-    this.session.dispatch(new OTEvent('archiveStopped', { id, name: archive.name }));
-  }
-
-  /** @param {boolean} accept whether this person accepts to be recorded */
-  async consent(accept) {
-    this.#hasAnswered = true;
-    await this.request('session.consent', { accept });
-  }
-
-  /** Whether this person should accept or refuse to be recorded. */
-  get asksConsent() {
-    return !this.#hasAnswered && [...this.#archives.values()].some(({ consent }) => consent);
-  }
-
-  /** Whether the session is being recorded. */
-  get isRecorded() {
-    return this.#archives.size > 0;
+    this.listed(message, [new OTEvent('sessionConnected'), ...own, ...this.archives.joined(message)]);
   }
 
   /**

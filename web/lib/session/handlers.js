@@ -76,8 +76,8 @@ const handlers = {
     core.session.dispatch(new OTEvent('activeSpeakerChanged', { stream: core.roster.streams.get(streamId) ?? null }));
   },
 
-  'session.archiveStarted': (core, message) => core.archiveStarted(message),
-  'session.archiveStopped': (core, { archiveId }) => core.archiveStopped(archiveId),
+  'session.archiveStarted': (core, message) => core.archives.started(message),
+  'session.archiveStopped': (core, { archiveId }) => core.archives.stopped(archiveId),
 
   'session.subscribed': (core, message) => core.transport?.receive(message),
   'session.unsubscribed': (core, message) => core.transport?.receive(message),

@@ -148,12 +148,12 @@ export class Session extends Emitter {
 
   /** Whether the session is being recorded. OpenTok has only the events. */
   get isRecorded() {
-    return this.#core.isRecorded;
+    return this.#core.archives.ids.length > 0;
   }
 
   /** Whether a recording waits for the answer of this person, with `acceptRecording`. OpenTok does not ask. */
   get asksConsent() {
-    return this.#core.asksConsent;
+    return this.#core.archives.asksConsent;
   }
 
   /**
@@ -163,7 +163,15 @@ export class Session extends Emitter {
    * @returns {Promise<void>}
    */
   async acceptRecording(accept) {
-    await this.#core.consent(accept);
+    await this.#core.archives.consent(accept);
+  }
+
+  /**
+   * The output mode in which moderators may record the session with `startArchive`; null if the server does not permit it.
+   * OpenTok's SDK has no such method.
+   */
+  get moderatorArchives() {
+    return this.#core.archives.forModerators;
   }
 
   /**

@@ -142,7 +142,7 @@ const numberedServer = {
     capabilities: object({
       publish: boolean, subscribe: boolean, signal: boolean, forceDisconnect: boolean, forceUnpublish: boolean, forceMute: boolean,
     }),
-    ...roster, muted: boolean, archives: optional(list(archive)),
+    ...roster, muted: boolean, archives: optional(list(archive)), moderatorArchives: optional(oneOf('composed', 'individual')),
   },
   'session.roster': { ...inSession, ...roster },
   'session.left': { ...inSession, ...gone },

@@ -42,7 +42,7 @@ test('the page looks right before the room, without a camera, with a password, a
 });
 
 test('the room looks right: alone, with others, its panels, its dialogs and a knock', async (t) => {
-  const { url } = await serve(t);
+  const { url } = await serve(t, { CONFAB_RECORDING_MODERATORS_MAY_RECORD: 'true' });
   const browser = await chromium();
   const page = await come(t, browser, url, { room, name: 'Ann', color: 'red' });
   await looksRight(t, page, 'alone');
@@ -92,6 +92,17 @@ test('the room looks right: alone, with others, its panels, its dialogs and a kn
   await page.click('button', 'React');
   await looksRight(t, page, 'react');
   await page.press('Escape');
+  await page.click('button', 'More');
+  await page.find('button', 'Record this room');
+  await looksRight(t, page, 'record');
+  await page.click('button', 'Record this room');
+  await page.waitForStatus('This session is being recorded.');
+  await other.waitForStatus('This session is being recorded.');
+  await page.click('button', 'More');
+  await page.find('button', 'Stop recording');
+  await looksRight(t, page, 'recorded');
+  await page.click('button', 'Stop recording');
+  await other.waitForStatus('The recording has stopped.');
   await page.press('?');
   await page.find('dialog');
   await looksRight(t, page, 'keys');

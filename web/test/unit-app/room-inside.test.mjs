@@ -2,9 +2,13 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { itemsFor } from '../../app/room/panel-items.js';
+import { mayRecord } from '../../app/room/room-state.js';
+import { roomStringsFor } from '../../app/room/strings.js';
 import { arrangement, coveredEdge, tilesOf } from '../../app/room/tiles.js';
+import { noticeOf } from '../../app/room/words.js';
 import { ann, bob, me, options, person, RoomMachine, stream } from './room-machine.mjs';
 
+const { strings } = roomStringsFor(['en']);
 const line = (connectionId, text) => ({ connectionId, displayName: connectionId, text, at: 1 });
 
 test('people who come and go are announced, and keep the order of joining', () => {
@@ -217,4 +221,38 @@ test('a name keeps clear of the own picture only where it covers the lower edge 
     assert.deepEqual(coveredEdge(tile, { ...own, ...where }), free, what);
   }
   assert.deepEqual(coveredEdge(tile, null), free);
+});
+
+test('a host starts and stops a recording with one press each, and a second press while the server is asked does nothing', () => {
+  const machine = new RoomMachine().host({ hostsMayRecord: true }).tell('popup', { is: 'more' }).tell('record');
+  assert.deepEqual([machine.effects, machine.state.popup, machine.state.recordingAsked], [[{ do: 'record', on: true }], null, true]);
+  assert.deepEqual(machine.tell('record').effects, []);
+  machine.tell('recording', { isRecorded: true, asks: false });
+  assert.deepEqual(machine.tell('record').effects, [{ do: 'record', on: false }]);
+  machine.tell('recording', { isRecorded: false, asks: false });
+  assert.deepEqual(machine.tell('record').effects, [{ do: 'record', on: true }]);
+});
+
+test('only hosts of a server that permits it may record, and a person who becomes a host may too', () => {
+  for (const machine of [new RoomMachine().host(), new RoomMachine().inside({ role: 'cohost', hostsMayRecord: true })]) {
+    assert.deepEqual([mayRecord(machine.state), machine.tell('record').effects], [false, []]);
+  }
+  const machine = new RoomMachine().inside({ hostsMayRecord: true });
+  assert.equal(mayRecord(machine.state), false);
+  assert.equal(mayRecord(machine.tell('role', { role: 'host' }).state), true);
+});
+
+test('a recording that could not be started has a text with the next step, and can be tried again', () => {
+  for (const code of ['archive_conflict', 'media_unavailable', 'recording_unavailable', 'storage_full', 'not_permitted']) {
+    const machine = new RoomMachine().host({ hostsMayRecord: true }).tell('record').tell('recordRefused', { code, message: 'The text of the server.' });
+    assert.equal(noticeOf(machine.state, strings).text, strings.room.troubles[`record_${code}`]);
+    assert.deepEqual(machine.tell('record').effects, [{ do: 'record', on: true }]);
+  }
+  const other = new RoomMachine().host({ hostsMayRecord: true }).tell('record').tell('recordRefused', { code: 'rate_limited', message: '' });
+  assert.equal(noticeOf(other.state, strings).text, strings.room.troubles.rate_limited);
+});
+
+test('joining again after an outage does not keep the button waiting for an answer', () => {
+  const machine = new RoomMachine().host({ hostsMayRecord: true }).tell('record').tell('roomAway');
+  assert.equal(machine.state.recordingAsked, false);
 });

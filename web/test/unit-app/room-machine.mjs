@@ -33,8 +33,8 @@ export class RoomMachine extends PageMachine {
   }
 
   /** Brings the state machine into the room, with Ann, who is the host. */
-  inside({ role = 'guest', people = [ann, me], chat = [], changes = {} } = {}) {
-    const room = { name: 'Garden', me: 'me', role, options: { ...options, ...changes }, people, away: false };
+  inside({ role = 'guest', people = [ann, me], chat = [], changes = {}, hostsMayRecord = false } = {}) {
+    const room = { name: 'Garden', me: 'me', role, options: { ...options, ...changes }, people, away: false, hostsMayRecord };
     return this.joining().tell('joined', { room, chat });
   }
 

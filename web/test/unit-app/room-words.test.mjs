@@ -38,6 +38,8 @@ test('the status line says while the room is being recorded, and a notice asks f
   assert.equal(noticeOf(machine.state, strings), null);
   assert.equal(status(machine), 'This session is being recorded.', 'others are still recorded');
   machine.tell('recording', { isRecorded: false, asks: false });
+  assert.equal(status(machine), 'The recording has stopped.');
+  machine.tell('passed', { passing: machine.state.passing });
   assert.equal(status(machine), 'You and 1 other person are here.');
 });
 

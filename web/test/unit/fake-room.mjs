@@ -22,6 +22,8 @@ export class FakeRoom {
   muted = false;
   /** @type {object[] | undefined} the archives into which the session is recorded */
   archives;
+  /** @type {'composed' | 'individual' | undefined} how moderators may record */
+  moderatorArchives;
   /** @type {boolean[]} the answers to the question whether clients may be recorded */
   consents = [];
   /** Number of connections on a page of the roster. The test sends the pages after the first with `turnPage`. */
@@ -78,6 +80,7 @@ export class FakeRoom {
     const joined = {
       type: 'session.joined', sessionId, connectionId: connection.connectionId, connection, mediaMode: this.mediaMode, muted: this.muted,
       capabilities: this.capabilities, ...this.page(sessionId, from), ...this.archives ? { archives: this.archives } : {},
+      ...this.moderatorArchives ? { moderatorArchives: this.moderatorArchives } : {},
     };
     members.push(from);
     return joined;

@@ -140,6 +140,25 @@ describe('In a room', () => {
     assert.deepEqual(eve.room.chat.map(({ text }) => text), ['Hello']);
   });
 
+  test('a host records the room and stops all its recordings, if the server permits it', async () => {
+    server.moderatorArchives = 'individual';
+    const [ann, ben] = await allInside('ann', 'ben');
+    assert.equal(ann.room.hostsMayRecord, true);
+    await ann.room.startRecording();
+    await settled();
+    assert.deepEqual(ann.client.askedFor('session.startArchive').map((/** @type {any} */ message) => message.outputMode), ['individual'], 'the server cannot compose');
+    server.broadcast(ann.room.session?.sessionId ?? '', { type: 'session.archiveStarted', archiveId: 'of-an-application' });
+    await settled();
+    assert.deepEqual([ann, ben].map(({ room }) => room.recording.isRecorded), [true, true]);
+    await ann.room.stopRecording();
+    await settled();
+    assert.equal(ann.client.askedFor('session.stopArchive').length, 2);
+    assert.deepEqual([ann, ben].map(({ room }) => room.recording.isRecorded), [false, false]);
+    server.moderatorArchives = undefined;
+    const cat = await inside('cat');
+    assert.equal(cat.room.hostsMayRecord, false);
+  });
+
   test('a file is announced with a safe name, and sent with the secret of its upload', async () => {
     const sent = /** @type {any[]} */ ([]);
     const sendFile = async (/** @type {any} */ url, /** @type {any} */ { secret }) => { sent.push([url, secret]); };
