@@ -1,5 +1,6 @@
 import Foundation
 import MediaFiles
+import TestSupport
 import Testing
 
 @testable import Composing
@@ -72,7 +73,7 @@ struct ComposeJobTests {
         let flashes = (0..<pictures.count).filter { frame in
             pictures.brightness(frame, 320, 240) > 150 && pictures.brightness(frame - 1, 320, 240) <= 150
         }
-        let beeps = onsets(try await archive.samples())
+        let beeps = soundOnsets(try await archive.samples())
         #expect(flashes.count >= 3 && beeps.count >= 4)
         var worst = 0.0
         for flash in flashes {
@@ -96,21 +97,6 @@ struct ComposeJobTests {
             #expect(result.damaged.isEmpty && result.notes.isEmpty)
             try await Self.checkLipSync(archive)
         }
-    }
-
-    /// Returns the times in seconds at which a beep begins after silence.
-    private static func onsets(_ samples: [Int16]) -> [Double] {
-        var (onsets, silence): ([Double], Int) = ([], 48_000)
-        for (index, sample) in samples.enumerated() {
-            // A tenth of the beep's amplitude.
-            guard abs(Int(sample)) > 1_600 else {
-                silence += 1
-                continue
-            }
-            if silence > 12_000 { onsets.append(Double(index) / 48_000) }
-            silence = 0
-        }
-        return onsets
     }
 
     @Test("a picture that changes its shape is fitted again, and a turned one is turned")
@@ -221,7 +207,7 @@ struct ComposeJobTests {
             let pictures = try await archive.pictures()
             #expect(pictures.count == 50 && pictures.shows(TestArchive.white, 25, 160, 120))
             #expect(pictures.shows(TestArchive.black, 25, 480, 120) && pictures.shows(TestArchive.black, 25, 320, 360))
-            #expect(Self.onsets(try await archive.samples()).count == 2)
+            #expect(soundOnsets(try await archive.samples()).count == 2)
             let said = String(decoding: try archive.bytes(JobFiles.log), as: UTF8.self)
             #expect(said.contains("y.webm") && said.utf8.count < 100_000)
         }
@@ -270,7 +256,7 @@ struct ComposeJobTests {
             options.hasVideo = false
             _ = try await archive.compose(Self.log(lines + [(2_000, .end(reason: ""))]), options)
             let samples = try await archive.samples()
-            #expect(Self.onsets(samples).count == 2)
+            #expect(soundOnsets(samples).count == 2)
             let peak = samples.map { abs(Int($0)) }.max() ?? 0
             #expect((14_000...18_000).contains(peak), "\(peak)")
         }

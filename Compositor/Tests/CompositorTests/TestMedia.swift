@@ -152,18 +152,7 @@ struct ComposedFile {
     }
 
     /// The times in seconds at which it becomes loud after silence.
-    var onsets: [Double] {
-        var (onsets, silence): ([Double], Int) = ([], 48_000)
-        for (index, sample) in samples.enumerated() {
-            guard abs(Int(sample)) > 1_600 else {
-                silence += 1
-                continue
-            }
-            if silence > 12_000 { onsets.append(Double(index) / 48_000) }
-            silence = 0
-        }
-        return onsets
-    }
+    var onsets: [Double] { soundOnsets(samples) }
 
     /// Returns the greatest distance of a flash at a pixel from its beep, in seconds, and the number of flashes.
     ///

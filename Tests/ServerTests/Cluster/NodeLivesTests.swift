@@ -67,7 +67,11 @@ import Wire
             var lives = NodeLives(stop: stop, logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }))
             lives.sleep = { _ in
                 stop.signal()
-                try await Task.sleep(for: .seconds(3600))
+                // Only cancellation ends this pause.
+                let (pause, end) = AsyncStream<Never>.makeStream()
+                for await _ in pause {}
+                withExtendedLifetime(end) {}
+                try Task.checkCancellation()
             }
             try await lives.run {
                 script.begin()

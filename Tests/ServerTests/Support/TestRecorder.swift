@@ -10,7 +10,8 @@ final class TestRecorder: SessionRecorder {
     /// What it writes into each file.
     static let content = Array("not really a video".utf8)
 
-    /// When the first packet of each archive arrives. OpenTok's SDK shows whole seconds, so it differs from `RoomsPlace.now` by more.
+    /// When the first packet of each archive arrives. OpenTok's SDK shows whole seconds, so it differs from `RoomsPlace.now`
+    /// by more.
     static let began = Timestamp(milliseconds: 1_790_000_005_123)
 
     private struct State {
