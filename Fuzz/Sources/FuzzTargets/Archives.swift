@@ -54,3 +54,57 @@ extension FuzzTarget {
         try require(tracks.tracks.allSatisfy { $0.samples >= 0 }, "a track has a negative number of samples")
     }
 }
+
+extension FuzzTarget {
+    /// Fuzzes the reader of fragmented MP4. The pieces in which the bytes come must not matter, what is read must be a part of the
+    /// input, and an error must last.
+    static let fragmentedMP4 = FuzzTarget("fragmented-mp4", longestInput: 4_096) { input throws(BrokenProperty) in
+        // The first byte is the size of the pieces.
+        let pieceSize = Int(input.first ?? 0) + 1
+        let bytes = Array(input.dropFirst())
+        var whole = FragmentedMP4Reader()
+        let (items, error) = read(bytes, by: bytes.count, with: &whole)
+        var piecewise = FragmentedMP4Reader()
+        let (others, otherError) = read(bytes, by: pieceSize, with: &piecewise)
+        try require(
+            error == otherError,
+            "the error is \(String(describing: error)), in pieces \(String(describing: otherError))")
+        // A whole input that ends in an error loses the items before it.
+        try require(error != nil || items == others, "in pieces of \(pieceSize), other items are read")
+        if let error {
+            let (none, again) = read([0], by: 1, with: &piecewise)
+            try require(none.isEmpty && again == error, "after \(error) it continues")
+        }
+        var size = 0
+        for (index, item) in others.enumerated() {
+            switch item {
+            case .initialization(let initialization):
+                try require(
+                    index == 0 && !initialization.tracks.isEmpty, "an initialization section is not the first item")
+                size += initialization.bytes.count
+            case .fragment(let fragment):
+                let isSane = fragment.runs.allSatisfy { $0.duration >= 0 && $0.samples >= 0 }
+                try require(index > 0 && isSane, "\(fragment.runs) cannot be played")
+                size += fragment.bytes.count
+            }
+        }
+        try require(size <= bytes.count, "\(size) bytes are read of \(bytes.count)")
+    }
+
+    private static func read(
+        _ bytes: [UInt8], by size: Int, with reader: inout FragmentedMP4Reader
+    ) -> (items: [FragmentedMP4Reader.Item], error: MediaFileError?) {
+        var items: [FragmentedMP4Reader.Item] = []
+        var position = 0
+        while position < bytes.count {
+            let end = min(bytes.count, position + max(1, size))
+            do throws(MediaFileError) {
+                items += try reader.take(bytes[position..<end])
+            } catch {
+                return (items, error)
+            }
+            position = end
+        }
+        return (items, nil)
+    }
+}

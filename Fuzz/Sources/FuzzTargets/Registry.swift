@@ -45,6 +45,7 @@ extension FuzzTarget {
         .compositorMessages,
         .matroskaStarts,
         .mp4Tracks,
+        .fragmentedMP4,
         .ivf,
         .ogg,
         .recordings,
