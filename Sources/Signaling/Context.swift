@@ -43,6 +43,8 @@ public struct Context: Sendable {
     var usage: [String: ProjectUsage] = [:]
     /// The number of archives that are being recorded.
     var runningArchives = 0
+    /// Whether the disk has enough space for another archive.
+    var hasRecordingSpace = true
     /// The disk space left for files.
     var freeDisk = FreeDiskSpace()
 

@@ -36,6 +36,10 @@ final class DiskMeter {
     /// Reports the free space to the rules, and updates `Gateway.isDiskLow`. `Readiness` reports file system errors.
     private func report(_ free: Int?, _ arrived: Int, to gateway: Gateway) {
         gateway.runner.submit(.diskMeasured(DiskMeasurement(free: free, reserve: mark, arrived: arrived)))
+        // Recordings may be on another disk, which the recorder measures.
+        if let recorder = gateway.runner.recorder {
+            gateway.runner.submit(.recordingSpace(isEnough: recorder.refusal == nil))
+        }
         guard let free else { return }
         gateway.isDiskLow = free < mark
         gateway.storage.webhookSignal.isDiskLow.store(free < mark, ordering: .relaxed)

@@ -67,9 +67,7 @@ final class Recorder: Sendable {
             return (space.free.map { $0 < settings.minFreeSpace } ?? false, space.isOld(now))
         }
         if isOld { measureSpace() }
-        guard isFull else { return nil }
-        let message = "The disk of the recordings is almost full. Free space, or lower recording.minFreeSpace."
-        return WireError(.storageFull, message, retryable: true, retryAfter: .seconds(60))
+        return isFull ? .recordingSpace : nil
     }
 
     private func measureSpace() {

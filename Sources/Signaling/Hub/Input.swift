@@ -56,6 +56,8 @@ public enum Input: Equatable, Sendable {
     /// before any client connects.
     indirect case restored(StoredCall, caller: PersonRecord, callee: PersonRecord)
 
+    /// Whether the disk of the recordings has enough space for another archive. True until this says otherwise.
+    case recordingSpace(isEnough: Bool)
     /// An event from the recorder.
     indirect case recording(RecordingEvent)
     /// The streams of an archive were composed into this file.
@@ -147,6 +149,7 @@ extension Hub {
                 context.tell(.person(identity, .call(.restored(call))))
             }
             context.tell(.call(call.id, .restore(call)))
+        case .recordingSpace(let isEnough): context.hasRecordingSpace = isEnough
         case .recording(let event): context.tell(.archive(event.archive, .recording(event)))
         case .composed(let archive, let file): context.tell(.archive(archive, .composed(file)))
         case .notComposed(let archive): context.tell(.archive(archive, .composed(nil)))

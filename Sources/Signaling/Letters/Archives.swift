@@ -235,5 +235,10 @@ extension WireError {
     public static let composingUnavailable = WireError(
         .recordingUnavailable,
         "This server cannot compose archives. Start an individual archive, or install ffmpeg on the server.")
+    /// The error for an archive for which the disk has no space.
+    public static let recordingSpace = WireError(
+        .storageFull,
+        "The disk of the recordings is almost full. Free space, or lower recording.minFreeSpace. Then try again.",
+        retryable: true, retryAfter: .seconds(60))
     static func archiveConflict(_ sentence: String) -> WireError { WireError(.archiveConflict, sentence) }
 }

@@ -54,6 +54,7 @@ extension Session {
             throw .archiveConflict(
                 "This session is already being recorded. Stop that archive first, or set another multiArchiveTag.")
         }
+        guard context.hasRecordingSpace else { throw .recordingSpace }
         guard context.runningArchives < context.rules.maxRunningArchives else {
             throw WireError(
                 .mediaUnavailable, "This server records as many sessions as it may. Try again when one has stopped.",
@@ -78,7 +79,6 @@ extension Session {
 
     // MARK: Moderators
 
-    mutating func startArchive(
     /// How moderators may record the session; nil if they may not.
     func moderatorArchives(_ context: Context) -> ArchiveOutput? {
         let rules = context.rules
@@ -86,6 +86,7 @@ extension Session {
         return rules.composesArchives ? .composed : .individual
     }
 
+    mutating func startArchive(
         _ verb: SessionVerb.StartArchive, by member: Member, _ context: inout Context
     ) throws(WireError) {
         try permitRecording(by: member, context)

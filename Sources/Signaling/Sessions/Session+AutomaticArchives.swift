@@ -47,8 +47,19 @@ extension Session {
         automatic?.isRefusalStored = true
         var record = archiveRecord(request, &context)
         record.status = .failed
-        record.reason = (error.code == .mediaUnavailable ? RecordingFailure.tooMany : .disabled).phrase
+        record.reason = RecordingFailure(refusal: error).phrase
         context.persist(.archiveStored(record))
         report(.archive(record), &context)
+    }
+}
+
+extension RecordingFailure {
+    fileprivate init(refusal: WireError) {
+        self =
+            switch refusal.code {
+            case .mediaUnavailable: .tooMany
+            case .storageFull: .diskFull
+            default: .disabled
+            }
     }
 }

@@ -139,6 +139,23 @@ import Wire
         #expect(place.archives.count == 2)
     }
 
+    @Test("while the disk stays full one refused archive is stored, and the next one starts when there is space again")
+    func fullForLong() throws {
+        place.enter()
+        let stream = try place.publish(place.bob)
+        place.passNotice()
+        let archive = try #require(place.archives.first)
+        stage.handle(.recordingSpace(isEnough: false))
+        place.report(.ended(archive.id, .diskFull, place.result(of: stream)))
+        for _ in 0..<12 { stage.pass(stage.rules.archiveRetry) }
+        #expect(place.archives.map(\.reason) == ["disk full", "disk full"])
+        #expect(place.archives.map(\.status) == [.stopped, .failed])
+        #expect(place.refusal() == .storageFull)
+        stage.handle(.recordingSpace(isEnough: true))
+        stage.pass(stage.rules.archiveRetry)
+        #expect(place.archives.map(\.status) == [.stopped, .failed, .started])
+    }
+
     @Test("an archive that could not be stored is started again later")
     func notStored() throws {
         place.enter()
