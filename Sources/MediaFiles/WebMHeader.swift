@@ -30,8 +30,16 @@ public enum RecordedVideo: Hashable, Sendable {
     }
 
     /// The file's type: WebM does not allow H.264, which is in a Matroska file.
-    public var fileExtension: String {
-        if case .h264 = self { "mkv" } else { "webm" }
+    public var fileExtension: String { codec.fileExtension }
+
+    /// The codec, as the event log names it.
+    public var codec: ArchivedFile.Codec {
+        switch self {
+        case .vp8: .vp8
+        case .vp9: .vp9
+        case .h264: .h264
+        case .av1: .av1
+        }
     }
 }
 

@@ -145,6 +145,9 @@ public struct ArchivedFile: Hashable, Sendable {
         case vp8, vp9, h264, av1
         /// Audio without video. Files with video may have audio too.
         case opus
+
+        /// The extension of files with this video: `webm`, or `mkv` for H.264, which WebM does not allow.
+        var fileExtension: String { self == .h264 ? "mkv" : "webm" }
     }
 
     /// The stream's id.
@@ -192,6 +195,6 @@ public enum ArchiveFileName {
     ///   - index: 0 for the stream's first file, then 1, 2, …, as OpenTok numbers them.
     ///   - codec: decides between WebM and Matroska.
     public static func of(stream: String, index: Int, codec: ArchivedFile.Codec) -> String {
-        "\(stream)\(index > 0 ? String(index) : "").\(codec == .h264 ? "mkv" : "webm")"
+        "\(stream)\(index > 0 ? String(index) : "").\(codec.fileExtension)"
     }
 }

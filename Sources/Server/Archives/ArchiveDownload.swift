@@ -1,5 +1,6 @@
 import Foundation
 import Hummingbird
+import MediaFiles
 import NIOCore
 import NIOHTTP1
 import Signaling
@@ -51,7 +52,7 @@ struct ArchiveDownload {
         if let composed = archive.composed {
             content = .file(composed.name, size: UInt64(clamping: composed.size))
         } else {
-            let manifest = ArchiveManifest.bytes(of: archive)
+            let manifest = ArchiveManifest(archive).json
             do {
                 let checksums =
                     onlySize ? archive.files.map { _ in 0 } : try await files.checksums(of: archive)
@@ -169,72 +170,6 @@ extension ArchiveRecord {
             ZIPFile.Member(name: file.name, size: UInt64(clamping: file.size), checksum: checksum)
         }
         return ZIPFile([first] + others, at: createdAt.milliseconds / 1000)
-    }
-}
-
-/// OpenTok's manifest of an individual archive.
-enum ArchiveManifest {
-    static func bytes(of archive: ArchiveRecord) -> [UInt8] {
-        var writer = JSONWriter()
-        writer.beginObject()
-        member("id", "\(archive.id)")
-        member("name", archive.request.name ?? "")
-        member("partnerId", archive.project)
-        member("sessionId", archive.session.text)
-        writer.name("createdAt")
-        writer.integer((archive.beganAt ?? archive.createdAt).milliseconds)
-        writer.name("files")
-        writer.beginArray()
-        for file in archive.files { add(file) }
-        writer.endArray()
-        writer.endObject()
-        return writer.bytes
-
-        func member(_ name: String, _ value: String) {
-            writer.name(name)
-            writer.string(value)
-        }
-        func add(_ file: RecordedFile) {
-            writer.beginObject()
-            member("streamId", "\(file.stream)")
-            member("filename", file.name)
-            writer.name("size")
-            writer.integer(file.size)
-            writer.name("startTimeOffset")
-            writer.integer(file.start.wholeMilliseconds)
-            writer.name("stopTimeOffset")
-            writer.integer(file.stop.wholeMilliseconds)
-            member("connectionData", file.connectionData)
-            if let type = file.videoType { member("videoType", type.rawValue) }
-            writer.endObject()
-        }
-    }
-}
-
-extension ArchiveManifest {
-    /// Reads the manifest that the recorder writes when an archive is complete. Returns nil if it is damaged.
-    static func result(_ bytes: [UInt8]) -> RecordingResult? {
-        guard case .object(let manifest)? = try? JSONReader.parse(bytes),
-            case .integer(let began)? = manifest["createdAt"], case .integer(let duration)? = manifest["duration"],
-            case .array(let values)? = manifest["files"]
-        else { return nil }
-        let files = values.compactMap { if case .object(let object) = $0 { file(object) } else { nil } }
-        guard files.count == values.count else { return nil }
-        return RecordingResult(
-            began: files.isEmpty ? nil : Timestamp(milliseconds: began), duration: .seconds(duration), files: files)
-    }
-
-    private static func file(_ file: JSONObject) -> RecordedFile? {
-        guard case .string(let stream)? = file["streamId"], let id = StreamID(stream),
-            case .string(let name)? = file["filename"], case .integer(let size)? = file["size"],
-            case .integer(let start)? = file["startTimeOffset"], case .integer(let stop)? = file["stopTimeOffset"],
-            case .string(let data)? = file["connectionData"]
-        else { return nil }
-        var type: VideoType?
-        if case .string(let text)? = file["videoType"] { type = VideoType(rawValue: text) }
-        return RecordedFile(
-            stream: id, name: name, size: size, start: .milliseconds(start), stop: .milliseconds(stop),
-            connectionData: data, videoType: type)
     }
 }
 

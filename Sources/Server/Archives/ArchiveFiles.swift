@@ -35,7 +35,7 @@ final class ArchiveFiles: Sendable {
         guard hasFolder(of: archive) else { return nil }
         // A manifest of 50 streams has about 20 KB.
         let bytes = try await read(ArchiveFileName.manifest, of: archive, at: 0, UInt64(Self.chunkSize))
-        return ArchiveManifest.result(Array(bytes.readableBytesView))
+        return (try? ArchiveManifest(Array(bytes.readableBytesView)))?.result
     }
 
     /// Deletes the folder of an archive with all its files. Does nothing if it does not exist.

@@ -119,11 +119,11 @@ final class ArchiveRecording {
 
     func requestKeyframe(of recording: StreamRecording) { recorder.requestKeyframe(recording) }
 
-    /// Returns a name for the stream's next file. OpenTok's archives number them in the same way.
-    func nextName(of stream: StreamID, _ suffix: String) -> String {
+    /// Returns a name for the stream's next file.
+    func nextName(of stream: StreamID, _ codec: ArchivedFile.Codec) -> String {
         let count = fileCounts[stream, default: 0]
         fileCounts[stream] = count + 1
-        return "\(stream)\(count == 0 ? "" : "\(count)").\(suffix)"
+        return ArchiveFileName.of(stream: "\(stream)", index: count, codec: codec)
     }
 
     func add(_ file: RecordingFile, of recording: StreamRecording, from start: MediaTime, to end: MediaTime) {
@@ -170,7 +170,7 @@ final class ArchiveRecording {
         do throws(RecordingError) {
             try events.sync()
             try folder.replace(
-                ArchiveFileName.manifest, RecordingManifest.bytes(id, session, options, result, reason))
+                ArchiveFileName.manifest, ArchiveManifest(id, session, options, result, reason).json)
         } catch {
             logger.error("Cannot write the manifest of an archive", metadata: ["error": "\(error.text)"])
         }

@@ -61,9 +61,8 @@ struct RecordingRecovery {
         let end = ArchiveLogLine(.end(reason: RecordingEnd.serverRestarted.rawValue), at: time)
         try log.apply(.append(end.bytes))
         try log.sync()
-        let manifest = RecordingManifest.bytes(
-            id, recorded.session, recorded.options, result, .serverRestarted)
-        try folder.replace(ArchiveFileName.manifest, manifest)
+        let manifest = ArchiveManifest(id, recorded.session, recorded.options, result, .serverRestarted)
+        try folder.replace(ArchiveFileName.manifest, manifest.json)
         return result
     }
 

@@ -107,7 +107,7 @@ final class StreamRecording {
     }
 
     private func begin(_ video: RecordedVideo, at time: MediaTime) throws(RecordingError) {
-        let name = archive.nextName(of: stream, video.fileExtension)
+        let name = archive.nextName(of: stream, video.codec)
         let opened = try archive.folder.create(name)
         (file, fileStart) = (opened, time)
         writer = WebMWriter(
@@ -133,18 +133,6 @@ final class StreamRecording {
             archive.add(file, of: self, from: fileStart, to: fileStart + MediaInterval(length))
         } catch {
             archive.logger.error("A recording is incomplete", metadata: ["error": "\(error.text)"])
-        }
-    }
-}
-
-extension RecordedVideo {
-    /// The codec in the event log.
-    fileprivate var codec: ArchivedFile.Codec {
-        switch self {
-        case .vp8: .vp8
-        case .vp9: .vp9
-        case .h264: .h264
-        case .av1: .av1
         }
     }
 }

@@ -137,6 +137,8 @@ struct ArchiveRequestTests {
         #expect(whole["X-Content-Type-Options"] == "nosniff" && whole["Accept-Ranges"] == "bytes")
         #expect(whole.text.contains("\(stream).webm") && whole.text.contains("not really a video"))
         #expect(whole.text.contains(#""filename":"\#(stream).webm""#) && whole.text.contains("\(id).json"))
+        #expect(
+            whole.text.contains(#""partnerId":\#(place.server.project.apiKey),"#), "OpenTok's manifest has a number")
         let head = try await place.rooms.place.ask("HEAD", base + url)
         #expect(head.status == 200 && head["Content-Length"] == whole["Content-Length"])
         let part = try await place.rooms.place.ask("GET", base + url, ["Range": "bytes=0-3"])
@@ -303,8 +305,10 @@ struct ArchiveRequestTests {
         // The recorder had completed the archive, but nobody heard of it.
         let stream = "0000000000000001000000000000000f"
         let manifest =
+            // As an earlier version wrote it.
             #"{"createdAt":1790000000000,"duration":7,"files":[{"streamId":"\#(stream)","filename":"\#(stream).webm","size":9,"#
-            + #""startTimeOffset":0,"stopTimeOffset":7000,"connectionData":"","videoType":null}]}"#
+            + #""startTimeOffset":0,"stopTimeOffset":7000,"connectionData":"","videoType":null}],"id":"\#(id)","name":null,"#
+            + #""partnerId":"10000000","reason":"server restarted","sessionId":"1_x","size":9}"#
         let folder = directory + "/recordings/" + id
         try Data(manifest.utf8).write(to: URL(filePath: folder + "/archive.json"))
         try await TestServer.run(dataDirectory: directory) {
