@@ -103,17 +103,13 @@ struct BanCommand: AsyncParsableCommand {
         commandName: "ban", abstract: "Ban people or IP addresses.", subcommands: [Add.self, Remove.self, List.self]
     )
 
-    /// Parses an identity (32 hexadecimal digits), an IP address or a block of addresses. Throws for any other text.
+    /// Returns what the text names. Throws if it is neither an identity nor an address or block.
     static func subject(_ text: String) throws -> BanSubject {
-        if let identity = IdentityID(text) { return .identity(identity) }
-        guard let block = CIDRBlock(text) else {
+        guard let subject = BanSubject(text: text) else {
             throw ValidationError(
                 "\"\(text)\" is neither an identity (32 hexadecimal digits, as in reports) nor an IP address or block.")
         }
-        // Limits and bans treat a /64 as one client. A ban of a single IPv6 address or a smaller block would be
-        // ineffective, so ban the whole /64.
-        let isLone = !block.network.isIPv4 && block.prefixLength > 64
-        return .address("\(isLone ? block.network.limitingBlock : block)")
+        return subject
     }
 
     /// Bans an identity, an address, or the person in a report.
@@ -163,16 +159,11 @@ struct BanCommand: AsyncParsableCommand {
             guard let report, let stored = try await storage.report(id: report) else {
                 throw CommandError(description: "Report \(report ?? 0) does not exist. See `confab report list --all`.")
             }
-            let (reported, address) = (stored.report.against, stored.report.againstAddress)
-            var subjects: [(subject: BanSubject, note: String)] = [(.identity(reported), "")]
-            // The reported identity may have been linked to an account since the report, as one of its devices. A ban
-            // of the device would miss the account's other devices, and a ban of the account alone would no longer
-            // apply after the device is unlinked.
-            if case .person(let owner) = try await storage.resolve(reported) {
-                subjects.append((.identity(owner), " (the account that \(reported) is linked to)"))
+            let reported = stored.report.against
+            return try await storage.banSubjects(of: stored.report).map { subject in
+                guard case .identity(let identity) = subject, identity != reported else { return (subject, "") }
+                return (subject, " (the account that \(reported) is linked to)")
             }
-            if !address.isEmpty { subjects.append((try BanCommand.subject(address), "")) }
-            return subjects
         }
     }
 

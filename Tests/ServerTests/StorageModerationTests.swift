@@ -119,6 +119,34 @@ import Wire
         }
     }
 
+    @Test(
+        "a ban of an IPv6 address is one of its whole /64",
+        arguments: [
+            ("203.0.113.7", "203.0.113.7/32"), ("203.0.113.9/24", "203.0.113.0/24"), ("2001:db8::7", "2001:db8::/64"),
+            ("2001:db8::7/96", "2001:db8::/64"), ("2001:db8::/48", "2001:db8::/48"),
+        ])
+    func subjects(_ text: String, _ address: String) { #expect(BanSubject(text: text) == .address(address)) }
+
+    @Test("a text is banned only if it is an identity, an address or a block")
+    func noSubject() {
+        #expect(BanSubject(text: "\(alice)") == .identity(alice))
+        for text in ["", "alice", "203.0.113", "2001:db8::/129"] { #expect(BanSubject(text: text) == nil) }
+    }
+
+    @Test("a report bans the reported device, the account to which it was linked later, and the address")
+    func reported() async throws {
+        try await withStorage { storage in
+            var report = report()
+            #expect(try await storage.banSubjects(of: report) == [.identity(report.against)])
+            report.againstAddress = "2001:db8::"
+            let device = LinkedDevice(identity: report.against, label: "", linkedAt: now)
+            try await storage.commit([.linked(device, to: carol)])
+            #expect(
+                try await storage.banSubjects(of: report)
+                    == [.identity(report.against), .identity(carol), .address("2001:db8::/64")])
+        }
+    }
+
     @Test("a report keeps both addresses")
     func addresses() async throws {
         try await withStorage { storage in

@@ -40,6 +40,42 @@ struct BanWatch: Service {
     }
 }
 
+extension BanSubject {
+    /// Parses an identity (32 hexadecimal digits), an IP address or a block of addresses. Returns nil for any other text.
+    ///
+    /// Limits and bans treat a /64 as one client. A ban of a single IPv6 address or of a smaller block would be ineffective, so
+    /// such text means its whole /64.
+    public init?(text: String) {
+        if let identity = IdentityID(text) {
+            self = .identity(identity)
+        } else if let block = CIDRBlock(text) {
+            let isLone = !block.network.isIPv4 && block.prefixLength > 64
+            self = .address("\(isLone ? block.network.limitingBlock : block)")
+        } else {
+            return nil
+        }
+    }
+}
+
+extension Storage {
+    /// Returns everything to ban because of a report: the reported identity, the account to which it is linked, and the address
+    /// of the reported person, if the report has it. Throws a ``StorageError`` if it cannot read them.
+    ///
+    /// The reported identity may have been linked to an account since the report, as one of its devices. A ban of the device
+    /// would miss the account's other devices, and a ban of the account alone would no longer apply after the device is unlinked.
+    public func banSubjects(of report: Report) async throws -> [BanSubject] {
+        var subjects = [BanSubject.identity(report.against)]
+        if case .person(let owner) = try await resolve(report.against) { subjects.append(.identity(owner)) }
+        if !report.againstAddress.isEmpty {
+            guard let address = BanSubject(text: report.againstAddress) else {
+                throw SQLRow.unreadable("againstAddress")
+            }
+            subjects.append(address)
+        }
+        return subjects
+    }
+}
+
 /// The bans of addresses and identities, as last read from storage.
 struct GatewayBans {
     fileprivate var all: [Ban] = []

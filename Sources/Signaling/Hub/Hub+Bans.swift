@@ -2,6 +2,10 @@ import Wire
 
 /// The effects of a ban on people who are connected. `Gateway+Bans` finds new bans in storage, refuses banned people who
 /// connect, and closes the connections of banned addresses.
+///
+/// `CallState+Incoming` and `RouletteState` apply the ban of a person who is not connected but still known: they call
+/// `PersonSnapshot.banError`, so a call gets the same answer as if the person were offline, and the person is not matched.
+/// `Match` ends the chat for the partner.
 extension Hub {
     /// Applies a ban of an identity, which may be a person's identity or that of a linked device. Ignores a ban of
     /// addresses.
