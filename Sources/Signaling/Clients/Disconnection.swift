@@ -145,7 +145,7 @@ extension CallState {
     func dropped(_ client: ConnectionID, _ snapshot: PersonSnapshot, _ context: inout Context) {
         for part in parts {
             if part.holder == client { context.tell(.call(part.id, .away(snapshot.id, true))) }
-            if part.rung?.contains(client) ?? false { tellRinging(part, snapshot, &context) }
+            if part.rung?.contains(client) ?? false { reportRinging(part, snapshot, &context) }
         }
     }
 
@@ -171,7 +171,7 @@ extension CallState {
                 if isOutOfReach {
                     context.tell(.call(part.id, .outOfReach))
                 } else {
-                    tellRinging(part, snapshot, &context)
+                    reportRinging(part, snapshot, &context)
                 }
             }
         }

@@ -1,7 +1,7 @@
 import Wire
 
 /// Decides how to answer an incoming call: it rings, or the caller receives `busy`, `unreachable` or
-/// `call_not_allowed`.
+/// `call_not_allowed`. Also decides which of the person's devices ring, and reports how many do.
 extension CallState {
     /// Maximum number of calls of one person at the same time: one active or outgoing call, and one waiting call.
     static let maxCalls = 2
@@ -73,6 +73,26 @@ extension CallState {
         if snapshot.devices.hasPush {
             context.push(snapshot.id, PushNotice(call: call, kind: .incoming, expires: part.offer.ringsUntil))
         }
+    }
+
+    /// Rings a device that went online or reconnected, for each incoming call that is still ringing.
+    mutating func appeared(_ client: ConnectionID, _ snapshot: PersonSnapshot, _ context: inout Context) {
+        for part in parts {
+            guard let rung = part.rung, part.ending == nil else { continue }
+            var part = part
+            if !rung.contains(client) {
+                part.state = .ringing(rung.union([client]))
+                self[part.id] = part
+                tellIncoming(part, re: nil, to: client, &context)
+            }
+            reportRinging(part, snapshot, &context)
+        }
+    }
+
+    /// Reports to the call how many connected devices are ringing. The call notifies the caller.
+    func reportRinging(_ part: Part, _ snapshot: PersonSnapshot, _ context: inout Context) {
+        let live = part.rung?.count { snapshot.devices.isLive($0) } ?? 0
+        context.tell(.call(part.id, .rings(devices: live)))
     }
 
     func tellIncoming(_ part: Part, re: UInt64?, to client: ConnectionID, _ context: inout Context) {

@@ -102,7 +102,7 @@ extension CallState {
             part.state = .ringing(rung.union([request.client]))
             self[call] = part
             tellIncoming(part, re: request.re, to: request.client, &context)
-            tellRinging(part, snapshot, &context)
+            reportRinging(part, snapshot, &context)
         case .placed:
             part.state = .placed(request.client)
             self[call] = part
@@ -182,28 +182,6 @@ extension CallState {
     ) {
         self[call]?.ending = client
         context.tell(.call(call, .leave(snapshot.id, .hungUp)))
-    }
-
-    // MARK: Devices
-
-    /// Rings a device that went online or reconnected, for each incoming call that is still ringing.
-    mutating func appeared(_ client: ConnectionID, _ snapshot: PersonSnapshot, _ context: inout Context) {
-        for part in parts {
-            guard let rung = part.rung, part.ending == nil else { continue }
-            var part = part
-            if !rung.contains(client) {
-                part.state = .ringing(rung.union([client]))
-                self[part.id] = part
-                tellIncoming(part, re: nil, to: client, &context)
-            }
-            tellRinging(part, snapshot, &context)
-        }
-    }
-
-    /// Reports to the call how many connected devices are ringing. The call notifies the caller.
-    func tellRinging(_ part: Part, _ snapshot: PersonSnapshot, _ context: inout Context) {
-        let live = part.rung?.count { snapshot.devices.isLive($0) } ?? 0
-        context.tell(.call(part.id, .rings(devices: live)))
     }
 
     // MARK: Restart
