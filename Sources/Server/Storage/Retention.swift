@@ -1,9 +1,13 @@
 import Logging
+import NIOCore
 import ServiceLifecycle
 import Signaling
 import Wire
 
 /// Deletes records older than the configured retention, once per hour, while the clock is confirmed (``WallClockJudge``).
+///
+/// ``ArchiveExpiry`` deletes the files of archives. Two kinds are deleted elsewhere: `Room+Retention` ends a persistent room that
+/// was not used for `Rules.roomRetention`, and ``WebhookSchedule`` deletes the events that a webhook does not accept in time.
 struct Retention: Service {
     let storage: any Storage
     let clock: ServerClock
@@ -53,6 +57,59 @@ struct Retention: Service {
     }
 }
 
+/// Deletes archives after `recording.retention`, and those of deleted projects, once per hour, while the clock is confirmed
+/// (``WallClockJudge``).
+struct ArchiveExpiry: Service {
+    let gateway: NIOLoopBound<Gateway>
+    let parts: ArchiveParts
+    let clock: ServerClock
+    let live: LiveConfiguration
+
+    /// How often to check whether the clock is confirmed, while it is not.
+    private static let pause: Duration = .seconds(60)
+    /// Archives that are read at a time.
+    private static let page = 100
+
+    func run() async throws {
+        await cancelWhenGracefulShutdown {
+            while !Task.isCancelled {
+                let pause = await expire() ? .seconds(3600) : Self.pause
+                try? await Task.sleep(for: pause)
+            }
+        }
+    }
+
+    /// Deletes the files of archives that are too old, and stores and reports that they have expired.
+    ///
+    /// - Returns: false if the clock is not confirmed, so that nothing was deleted.
+    func expire() async -> Bool {
+        guard let now = clock.moment.confirmedWall else { return false }
+        let retention = live.current.archives.retention
+        let limit = retention > .zero ? now - retention : nil
+        do {
+            while !Task.isCancelled {
+                let old = try await parts.storage.archivesToExpire(
+                    availableBefore: limit, node: parts.node, limit: Self.page)
+                for archive in old { try await expire(archive, at: now) }
+                if !old.isEmpty { parts.logger.info("Old archives deleted", metadata: ["count": "\(old.count)"]) }
+                if old.count < Self.page { break }
+            }
+        } catch {
+            parts.logger.error("Could not delete old archives", metadata: ["error": "\(error)"])
+        }
+        return true
+    }
+
+    private func expire(_ archive: ArchiveRecord, at now: Timestamp) async throws {
+        try await parts.files.delete(archive.id)
+        var expired = archive
+        (expired.status, expired.updatedAt) = (.expired, now)
+        let record = expired
+        let reports = try await gateway.eventLoop.submit { gateway.value.report(record) }.get()
+        try await parts.storage.commit([.archiveStored(record)] + reports)
+    }
+}
+
 /// The kinds of records that the server deletes after their retention time. "Before the limit" means before the time
 /// that is passed to ``Storage/deleteOld(_:olderThan:)``.
 public enum OldRecords: CaseIterable, Sendable {
@@ -93,7 +150,28 @@ extension SQLStorage {
     }
 }
 
+extension SQLStorage {
+    /// Returns archives to delete because of their age or their project.
+    public func archivesToExpire(
+        availableBefore moment: Timestamp?, node: String, limit: Int
+    ) async throws -> [ArchiveRecord] {
+        try await read { try $0.archivesToExpire(availableBefore: moment, node: node, limit: limit) }
+    }
+}
+
 extension SQLTransaction {
+    func archivesToExpire(
+        availableBefore moment: Timestamp?, node: String, limit: Int
+    ) throws -> [ArchiveRecord] {
+        try rows(
+            """
+            SELECT * FROM archive WHERE status = 'available' AND node = ?
+                AND (updatedAt < ? OR project IN (SELECT apiKey FROM deletedProject))
+            ORDER BY updatedAt, id LIMIT ?
+            """, [node, moment?.milliseconds ?? Int64.min, limit]
+        ).compactMap { try? ArchiveRecord(row: $0) }
+    }
+
     /// Deletes at most `limit` records older than `moment`. The limit keeps each transaction short.
     ///
     /// - Returns: the number of deleted rows.

@@ -38,18 +38,6 @@ extension SQLTransaction {
             """, [node]
         ).compactMap { try? ArchiveRecord(row: $0) }
     }
-
-    func archivesToExpire(
-        availableBefore moment: Timestamp?, node: String, limit: Int
-    ) throws -> [ArchiveRecord] {
-        try rows(
-            """
-            SELECT * FROM archive WHERE status = 'available' AND node = ?
-                AND (updatedAt < ? OR project IN (SELECT apiKey FROM deletedProject))
-            ORDER BY updatedAt, id LIMIT ?
-            """, [node, moment?.milliseconds ?? Int64.min, limit]
-        ).compactMap { try? ArchiveRecord(row: $0) }
-    }
 }
 
 extension SQLStorage {
@@ -67,17 +55,10 @@ extension SQLStorage {
     public func unfinishedArchives(of node: String) async throws -> [ArchiveRecord] {
         try await read { try $0.unfinishedArchives(of: node) }
     }
-
-    /// Returns archives to delete because of their age or their project.
-    public func archivesToExpire(
-        availableBefore moment: Timestamp?, node: String, limit: Int
-    ) async throws -> [ArchiveRecord] {
-        try await read { try $0.archivesToExpire(availableBefore: moment, node: node, limit: limit) }
-    }
 }
 
 extension ArchiveRecord {
-    fileprivate init(row: SQLRow) throws {
+    init(row: SQLRow) throws {
         let detail: Data = try row.value("detail")
         self.init(
             id: try row.id("id"), project: try row.value("project"), session: try row.session("session"),

@@ -35,7 +35,7 @@ public struct Room: Machine, Equatable, Sendable {
     /// who know only the earlier room's ID, find them.
     var returnID: RoomID { formerID ?? id }
     private(set) var createdAt = Timestamp(milliseconds: 0)
-    private(set) var state = State.new
+    var state = State.new
     private(set) var session = SessionID.unset
     /// The person who created the room. They can always enter, and are then host. Nil for a room created by the operators,
     /// after the creator gave up the host role, and after another owner, or a host chosen by an owner, removed them or
@@ -67,7 +67,7 @@ public struct Room: Machine, Equatable, Sendable {
     /// The wall-clock time at which the retention ends, for a room that has not been used since the server restarted;
     /// nil for any other room. It is needed because the room itself measures how long it has been empty only while the
     /// server runs.
-    private var keptUntil: Timestamp?
+    var keptUntil: Timestamp?
     /// The room's budget for messages that people cause to be sent to everyone; nil until it is first used.
     private var traffic: Budget?
     /// The budget for actions by hosts and cohosts; nil until it is first used. It is separate from `traffic`, so that
@@ -100,11 +100,6 @@ public struct Room: Machine, Equatable, Sendable {
 
     // MARK: Time
 
-    /// The longest timer that a room may set. A timer cannot be canceled, and outlives its room. A persistent room,
-    /// which waits for a year, therefore waits in steps of this length. Otherwise a client that creates and ends many
-    /// rooms would fill the memory with timers.
-    static let longestTimer: Duration = .seconds(3600)
-
     var nextTimeout: Timestamp? {
         guard case .empty(_, let checkAt) = state else { return files.nextTimeout }
         return files.nextTimeout.map { min($0, checkAt) } ?? checkAt
@@ -114,28 +109,8 @@ public struct Room: Machine, Equatable, Sendable {
         expireFiles(&context)
         guard case .empty(let until, let checkAt) = state, checkAt <= context.now else { return }
         let before = (roster.count, lobby.waiting.count)
-        if until <= context.now, isRetentionOver(context) {
-            end(&context)
-        } else {
-            waitForPeople(until: until, context)
-        }
+        endOrWait(until: until, &context)
         count(since: before, &context)
-    }
-
-    private mutating func waitForPeople(until: Timestamp, _ context: Context) {
-        var checkAt = min(until, context.now + Self.longestTimer)
-        if let keptUntil, until <= context.now || keptUntil > context.moment.wall(at: until) {
-            checkAt = context.moment.look(forWall: keptUntil)
-        }
-        state = .empty(until: until, checkAt: checkAt)
-    }
-
-    /// Returns whether the retention has ended. Only a restored room that has not been used since the restart has a
-    /// time for this (`keptUntil`); for every other room, the result is true. The clock must be confirmed, because a
-    /// clock that is a year ahead would end every room.
-    private func isRetentionOver(_ context: Context) -> Bool {
-        guard let keptUntil else { return true }
-        return context.moment.confirmedWall.map { keptUntil <= $0 } ?? false
     }
 
     /// Updates the state when the room becomes empty or occupied.
@@ -143,25 +118,14 @@ public struct Room: Machine, Equatable, Sendable {
         guard state != .over else { return }
         if roster.isEmpty {
             if case .empty = state { return }
-            keptUntil = nil
             settings.endTemporary()
             bans.endTemporary()
-            waitForPeople(until: context.now + emptyTime(context), context)
+            beginEmptyTime(context)
         } else {
             if state == .open { return }
             state = .open
         }
         storeUse(&context)
-    }
-
-    private func emptyTime(_ context: Context) -> Duration {
-        let grace = context.rules.roomEmptyGrace
-        // Do not keep a locked room without owners, because nobody can enter it.
-        guard creator != nil || hasHostTokens || !options.locked else { return grace }
-        if options.persistent { return context.rules.roomRetention }
-        // Keep a room with a password longer. Otherwise a stranger could take its name and meet the people who
-        // return.
-        return options.password ? max(grace, context.rules.roomPasswordGrace) : grace
     }
 
     // MARK: Events
@@ -216,10 +180,7 @@ public struct Room: Machine, Equatable, Sendable {
         isOwnersAddressLost = true
         (bans, hasHostTokens, storedAt) = (RoomBans(stored), stored.hasHostTokens, stored.usedAt)
         makeSession(&context)
-        // People who were in the room when the server stopped need time to return, no matter how old the last use is.
-        let earliest = context.now + context.rules.roomEmptyGrace
-        keptUntil = stored.usedAt + context.rules.roomRetention
-        waitForPeople(until: earliest, context)
+        continueEmptyTime(lastUse: stored.usedAt, context)
     }
 
     private mutating func makeSession(_ context: inout Context) {
@@ -229,10 +190,6 @@ public struct Room: Machine, Equatable, Sendable {
     }
 
     // MARK: Storing
-
-    /// How often the last-used time of an unchanged room is written to storage. `storeUse` shortens this if the
-    /// retention is short.
-    private static let useInterval: Duration = .seconds(86400)
 
     /// Stores the room if it is persistent, and deletes it from storage if it no longer is.
     mutating func store(_ context: inout Context) {
@@ -255,33 +212,11 @@ public struct Room: Machine, Equatable, Sendable {
         }
     }
 
-    private mutating func storeUse(_ context: inout Context) {
-        // Store the use more often if the retention is short, as in tests.
-        let interval = min(Self.useInterval, context.rules.roomRetention / 10)
-        if let storedAt, storedAt + interval <= context.wallNow { store(&context) }
-    }
-
-    /// Stores changed options. If the room is empty and the changes affect how long an empty room is kept, also
-    /// recomputes when the room ends.
-    mutating func optionsChanged(from before: RoomOptions, _ context: inout Context) {
-        store(&context)
-        let isSame =
-            options.persistent == before.persistent && options.locked == before.locked
-            && options.password == before.password
-        if !isSame { updateEnd(context) }
-    }
-
     mutating func noteHostToken(_ context: inout Context) {
         guard !hasHostTokens else { return }
         hasHostTokens = true
         store(&context)
         updateEnd(context)
-    }
-
-    mutating func updateEnd(_ context: Context) {
-        guard case .empty = state else { return }
-        keptUntil = nil
-        waitForPeople(until: context.now + emptyTime(context), context)
     }
 
     mutating func setCreator(_ identity: IdentityID?, _ context: inout Context) {
