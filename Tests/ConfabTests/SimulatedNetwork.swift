@@ -281,7 +281,9 @@ final class SimulatedServer {
             told[client.id, default: []].append([])
             var joined = SessionNotice.Joined()
             (joined.re, joined.session, joined.connection.id) = (re, join.session, client.id)
-            joined.capabilities = Wire.Capabilities(.publisher)
+            joined.capabilities.publish = true
+            joined.capabilities.subscribe = true
+            joined.capabilities.signal = true
             let told = knowsFeatures ? features.media.join(client, &joined, among: clients) : []
             deliver(.session(.joined(joined)), to: client, send)
             for (person, notice) in told { deliver(notice, to: person, send) }

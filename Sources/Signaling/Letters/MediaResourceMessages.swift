@@ -9,10 +9,8 @@ public enum ResourcePurpose: Hashable, Sendable {
 
     var side: MediaSide { self == .publish ? .send : .receive }
 
-    func isAllowed(_ role: Role) -> Bool {
-        let capabilities = Capabilities(role)
-        return self == .publish ? capabilities.publish : capabilities.subscribe
-    }
+    /// The action for which the client needs a right in the session.
+    var action: SessionRights.Action { self == .publish ? .publish : .subscribe }
 }
 
 /// One side's ICE user name fragment and password (RFC 8839 §5.4). New values mean a new ICE session.

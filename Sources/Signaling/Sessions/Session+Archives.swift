@@ -89,7 +89,7 @@ extension Session {
     mutating func startArchive(
         _ verb: SessionVerb.StartArchive, by member: Member, _ context: inout Context
     ) throws(WireError) {
-        try permitRecording(by: member, context)
+        try member.rights.permit(.record(isEnabled: context.rules.moderatorsMayRecord))
         guard verb.name.map({ ArchiveRequest.isText($0, max: ArchiveRequest.maxName) }) ?? true else {
             throw WireError(
                 .malformed,
@@ -105,20 +105,9 @@ extension Session {
     func stopArchive(
         _ archive: ArchiveID, by member: Member, re: UInt64, _ context: inout Context
     ) throws(WireError) {
-        try permitRecording(by: member, context)
+        try member.rights.permit(.record(isEnabled: context.rules.moderatorsMayRecord))
         guard archives.contains(where: { $0.info.archive == archive }) else { throw .archiveNotRunning }
         context.tell(.archive(archive, .operated(.stop, .member(member.connection.id, re: re))))
-    }
-
-    private func permitRecording(by member: Member, _ context: Context) throws(WireError) {
-        guard context.rules.moderatorsMayRecord else {
-            throw WireError(
-                .notPermitted,
-                "Clients cannot record on this server. Its operator can permit it for moderators "
-                    + "(recording.moderatorsMayRecord), and applications can record sessions over HTTP.")
-        }
-        // Moderators are those who may remove others.
-        try permit(member.capabilities.forceDisconnect, "recording")
     }
 
     // MARK: Members

@@ -80,10 +80,10 @@ extension Session {
         lastNumber += 1
         let page = page(after: 0, for: client, reserved: size, context)
         // In a room, a person's role can change after the token was created, so the current role takes precedence.
-        let capabilities = Capabilities(grant.match.flatMap { bindings[$0]?.rights?.role.sessionRole } ?? grant.role)
+        let rights = SessionRights(grant.match.flatMap { bindings[$0]?.rights?.role.sessionRole } ?? grant.role)
         var joined = SessionNotice.Joined()
         (joined.re, joined.session, joined.connection) = (request.re, id, connection)
-        (joined.mediaMode, joined.capabilities) = (mediaMode, capabilities)
+        (joined.mediaMode, joined.capabilities) = (mediaMode, rights.capabilities)
         (joined.connections, joined.streams) = (page.connections, page.streams)
         (joined.more, joined.muted) = (page.hasMore ? true : nil, isMuted)
         joined.archives = archives.isEmpty ? nil : archives.map(\.info)
@@ -100,7 +100,7 @@ extension Session {
         introduced[client] = page.hasMore ? page.last : nil
         members[client] = Member(
             number: lastNumber, connection: connection, size: size, identity: identity,
-            capabilities: capabilities, match: grant.match,
+            rights: rights, match: grant.match,
             token: Token(fingerprint: grant.fingerprint, expiresAt: grant.expiresAt),
             layoutClasses: grant.layoutClasses,
             publications: isCharged ? context.rules.streamsPerConnection : 0

@@ -35,7 +35,7 @@ extension Session {
     mutating func forceMute(_ verb: SessionVerb.ForceMute, by member: Member, _ context: inout Context)
         throws(WireError)
     {
-        try permit(member.capabilities.forceMute, "muting others")
+        try member.rights.permit(.forceMute)
         if let stream = verb.stream {
             let owner = try existing(stream).stream.connection
             context.send(

@@ -1,7 +1,6 @@
 import Wire
 
-/// Handles the requests of a session's members, and checks that each member's role allows them. The roles are OpenTok's (see
-/// `Capabilities`).
+/// Handles the requests of a session's members, and checks that each member's role permits them (`SessionRights`).
 extension Session {
     mutating func perform(_ verb: SessionVerb, by member: Member, re: UInt64, _ context: inout Context) {
         let client = member.connection.id
@@ -31,19 +30,12 @@ extension Session {
         }
     }
 
-    func permit(_ allowed: Bool, _ action: String) throws(WireError) {
-        guard allowed else {
-            throw WireError(
-                .notPermitted, "The token's role does not permit \(action). Use a token with another role.")
-        }
-    }
-
     // MARK: Streams
 
     private mutating func publish(_ verb: SessionVerb.Publish, by member: Member, re: UInt64, _ context: inout Context)
         throws(WireError)
     {
-        try permit(member.capabilities.publish, "publishing")
+        try member.rights.permit(.publish)
         try permitMedia(context)
         try permitScreen(verb, by: member)
         try permitBandwidth(video: verb.hasVideo, counting: \.streams, &context)
@@ -137,7 +129,7 @@ extension Session {
     private mutating func subscribe(_ verb: SessionVerb.Subscribe, by member: Member, _ context: inout Context)
         throws(WireError)
     {
-        try permit(member.capabilities.subscribe, "subscribing")
+        try member.rights.permit(.subscribe)
         try permitMedia(context)
         let client = member.connection.id
         let stream = try existing(verb.stream).stream
@@ -209,7 +201,7 @@ extension Session {
     private mutating func signal(_ verb: SessionVerb.Signal, by member: Member, _ context: inout Context)
         throws(WireError)
     {
-        try permit(member.capabilities.signal, "signaling")
+        try member.rights.permit(.signal)
         try signal(type: verb.type, data: verb.data, from: member.connection.id, to: verb.to, &context)
         // Keep text that the partner received, in case of a report, whether it was sent to one connection or to all.
         // Skip messages that members send to themselves, because these could displace the other lines, of which only
@@ -267,7 +259,7 @@ extension Session {
     private mutating func forceDisconnect(_ target: ConnectionID, by member: Member, _ context: inout Context)
         throws(WireError)
     {
-        try permit(member.capabilities.forceDisconnect, "disconnecting others")
+        try member.rights.permit(.forceDisconnect)
         guard let removed = members[target] else {
             throw WireError.noConnection
         }
@@ -292,7 +284,7 @@ extension Session {
     private mutating func forceUnpublish(_ stream: StreamID, by member: Member, _ context: inout Context)
         throws(WireError)
     {
-        try permit(member.capabilities.forceUnpublish, "unpublishing others")
+        try member.rights.permit(.forceUnpublish)
         forceEnd(stream, of: try existing(stream).stream.connection, &context)
     }
 

@@ -7,7 +7,7 @@ extension Session {
         case .place(let place, let rights):
             bindings[place, default: Binding(places: 1)].rights = rights
             for client in order where members[client]?.match == place {
-                members[client]?.capabilities = Capabilities(rights.role.sessionRole)
+                members[client]?.rights = SessionRights(rights.role.sessionRole)
             }
             endForbiddenScreens(&context)
         case .placeClosed(let place, let reason): close(place, as: reason, &context)

@@ -16,7 +16,7 @@ public struct Session: Machine, Equatable, Sendable {
         /// The encoded size of `connection`.
         var size: Int
         var identity: IdentityID
-        var capabilities: Capabilities
+        var rights: SessionRights
         var match: MatchID?
         var token: Token
         /// The layout classes that the member's streams have at first.

@@ -169,11 +169,7 @@ extension Projects {
             throw WireError(.sessionInvalid, "Unknown session ID. Use one that this server created.")
         }
         let grant = try verifySessionToken(token, for: session, now: now)
-        guard purpose.isAllowed(grant.role) else {
-            let action = purpose == .publish ? "publishing" : "subscribing"
-            throw WireError(
-                .notPermitted, "The token's role does not permit \(action). Use a token with another role.")
-        }
+        try SessionRights(grant.role).permit(purpose.action)
         // A match token belongs to one person in one chat. Accepting it here would let anyone stream through the server with a
         // token from the roulette.
         guard grant.match == nil else {

@@ -118,14 +118,6 @@ public struct Capabilities: Payload, Hashable {
     public var forceMute = false
 
     public init() {}
-    public init(_ role: Role) {
-        publish = role != .subscriber
-        subscribe = role != .publisherOnly
-        signal = role == .publisher || role == .moderator
-        forceDisconnect = role == .moderator
-        forceUnpublish = role == .moderator
-        forceMute = role == .moderator
-    }
 
     public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
         try coder.bool("publish", &publish)

@@ -190,7 +190,10 @@ private struct LoopbackModel {
             var joined = SessionNotice.Joined()
             (joined.re, joined.session, joined.connection.id, joined.mediaMode) = (re, join.session, own, mode)
             joined.connections = members.map { .init(id: clients[$0]!.id, createdAt: .init(milliseconds: 0), data: "") }
-            (joined.streams, joined.capabilities) = (streams, Wire.Capabilities(.publisher))
+            joined.streams = streams
+            joined.capabilities.publish = true
+            joined.capabilities.subscribe = true
+            joined.capabilities.signal = true
             clients[number]?.isMember = true
             send(.session(.joined(joined)), to: number)
             let info = ConnectionInfo(id: own, createdAt: .init(milliseconds: 0), data: "")

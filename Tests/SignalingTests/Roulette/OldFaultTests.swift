@@ -162,7 +162,7 @@ import Wire
         guard case .session(.joined(let joined))? = ada.join(session, token: matched.publish.token) else {
             return #expect(Bool(false), "the token must let its holder join")
         }
-        #expect(joined.capabilities == Capabilities(.publisher))
+        #expect(joined.capabilities == SessionRights(.publisher).capabilities)
         let token = try #require(bob.match).publish.token
         bob.join(session, token: token)
         let force = SessionVerb.ForceDisconnect(session: session, connection: bob.connection)

@@ -19,7 +19,7 @@ import Wire
 
     private func member(_ role: Role) -> Guest {
         let guest = stage.arrive()
-        #expect(guest.enter(session, role, on: stage)?.capabilities == Capabilities(role))
+        #expect(guest.enter(session, role, on: stage)?.capabilities == SessionRights(role).capabilities)
         other.take()
         return guest
     }
@@ -31,7 +31,7 @@ import Wire
         (.publisherOnly, [true, false, false, false]), (.moderator, [true, true, true, true]),
     ])
     func aRoleIsToldItsCapabilities(_ role: Role, _ expected: [Bool]) {
-        let told = Capabilities(role)
+        let told = SessionRights(role).capabilities
         #expect([told.publish, told.subscribe, told.signal, told.forceDisconnect] == expected)
         #expect((told.forceUnpublish, told.forceMute) == (told.forceDisconnect, told.forceDisconnect))
     }
