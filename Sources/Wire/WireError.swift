@@ -246,8 +246,4 @@ public struct CloseCode: Hashable, Sendable, RawRepresentable {
     public static let tooLarge = CloseCode(rawValue: 4413)
     /// 4429: too many messages or connections. Clients may reconnect after a pause.
     public static let tooMany = CloseCode(rawValue: 4429)
-
-    /// Whether a client that closes with this code has left on purpose, so that its connection is not kept for a resume
-    /// (`protocol/README.md` §3).
-    public var isLeaving: Bool { self == .normal || self == .goingAway || self == .noStatus }
 }

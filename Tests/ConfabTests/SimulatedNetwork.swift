@@ -38,7 +38,7 @@ final class SimulatedNetwork: Transport, SignalClock, @unchecked Sendable {
         func close(_ code: CloseCode) {
             network.lock.withLock {
                 isClosed = true
-                if code.isLeaving { network.server.leave(number) }
+                if code == .normal { network.server.leave(number) }
             }
         }
     }

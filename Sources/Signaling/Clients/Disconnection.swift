@@ -5,6 +5,12 @@ import Wire
 // client that leaves, or does not resume in time, is `gone` and is removed from all of them. `Client` decides whether a client
 // may resume.
 
+extension CloseCode {
+    /// Whether a client that closes with this code has left on purpose, so that its connection is not kept for a resume
+    /// (`protocol/README.md` §3).
+    public var isLeaving: Bool { self == .normal || self == .goingAway || self == .noStatus }
+}
+
 extension Client {
     /// Handles the loss of the current socket.
     ///
