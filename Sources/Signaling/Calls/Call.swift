@@ -253,7 +253,7 @@ struct Call: Machine, Equatable, Sendable {
 
     private mutating func leave(_ identity: IdentityID, _ leaving: CallLeaving, _ context: inout Context) {
         guard let place = place(of: identity) else { return }
-        if leaving == .deleted { self[place].party.name = "" }
+        if leaving == .deleted { self[place].forgetPerson() }
         let isCaller = place == .outgoing
         switch (state, leaving) {
         case (.new, _), (.over, _): return

@@ -1,6 +1,6 @@
 import Wire
 
-// What is deleted when a person deletes their account. `Database.delete` deletes what is stored.
+// What is deleted when a person deletes their account. `SQLTransaction.delete` (`SQLTransaction+People`) deletes what is stored.
 
 extension Person {
     /// Deletes this person and all their data, on all devices. Data of other people, such as their call logs, is kept.
@@ -30,6 +30,11 @@ extension Person {
             clients, "This account was deleted. Send hello without an identity to get a new one.", &context)
         for client in devices.watching { context.tell(.directory(.unwatch(client))) }
     }
+}
+
+extension Call.Side {
+    /// Removes the name of a deleted person, which a call that continues would otherwise show and store.
+    mutating func forgetPerson() { party.name = "" }
 }
 
 extension Room {
