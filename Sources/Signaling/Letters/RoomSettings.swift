@@ -33,7 +33,7 @@ public struct RoomSettings: Equatable, Sendable {
         guard changes.media.map({ $0 == options.media }) ?? true else {
             throw WireError(.notPermitted, "The media mode of a room cannot be changed. Create another room.")
         }
-        let limit = options.media == .routed ? Limits.routedRoom : Limits.meshRoom
+        let limit = options.maxCapacity
         guard changes.capacity.map({ $0 <= limit }) ?? true else {
             throw WireError(.notPermitted, "The capacity of a \(options.media) room must not exceed \(limit).")
         }
@@ -47,6 +47,9 @@ public struct RoomSettings: Equatable, Sendable {
 }
 
 extension RoomOptions {
+    /// The highest capacity of a room of this kind. There are never more people in it.
+    var maxCapacity: Int { media == .routed ? Limits.routedRoom : Limits.meshRoom }
+
     fileprivate mutating func apply(_ changes: RoomChanges, hasPassword: Bool) {
         capacity = changes.capacity ?? capacity
         locked = changes.locked ?? locked

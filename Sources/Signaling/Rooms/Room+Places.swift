@@ -19,11 +19,10 @@ extension Room {
     /// Whether there is anyone who could enter as a host in their own right, and for whom a place must be reserved.
     private var mayHaveOwners: Bool { creator != nil || hasHostTokens }
 
-    private var most: Int { options.media == .routed ? Limits.routedRoom : Limits.meshRoom }
-
     /// Returns how many people may be in the room after this person has joined.
     private func places(for applicant: RoomApplicant) -> Int {
         let isIn = roster.members.contains { $0.identity == applicant.identity && !$0.isDropped }
+        let most = options.maxCapacity
         if hasOwnPlace(applicant), !isIn { return most }
         let isOwnerAway = mayHaveOwners && !roster.members.contains(where: hasOwnPlace)
         // A room with the maximum capacity has no extra place, so reserve one within the capacity.
