@@ -19,8 +19,8 @@ struct ArchiveCommand: ParsableCommand {
         /// Calls `body` with each archive, newest first.
         ///
         /// - Parameter session: only archives of this session; nil for all.
-        func forEach(of session: String?, _ body: (JSONObject) -> Void) async throws {
-            let query = session.map { "&sessionId=\($0)" } ?? ""
+        func forEach(of session: SessionID?, _ body: (JSONObject) -> Void) async throws {
+            let query = session.map { "&sessionId=\($0.text)" } ?? ""
             var offset = 0
             while true {
                 let answer = try await send("GET", "?count=\(Self.page)&offset=\(offset)\(query)")
@@ -89,7 +89,7 @@ struct ArchiveCommand: ParsableCommand {
 
         func run() async throws {
             var isEmpty = true
-            try await target.forEach(of: session) { archive in
+            try await target.forEach(of: try session.map(sessionID)) { archive in
                 isEmpty = false
                 print(archive.archiveLine)
             }
@@ -123,25 +123,43 @@ struct ArchiveCommand: ParsableCommand {
         func run() async throws {
             switch (id, session) {
             case (let id?, nil): _ = try await target.send("DELETE", "/\(try archiveID(id))")
-            case (nil, let session?): try await deleteAll(of: session)
+            case (nil, let session?): try await deleteAll(of: try sessionID(session))
             default: throw ValidationError("Specify either the ID of an archive or --session.")
             }
         }
 
-        private func deleteAll(of session: String) async throws {
+        private func deleteAll(of session: SessionID) async throws {
             // List them first, because each deletion moves the following ones to another page.
-            var archives: [(id: String, status: String)] = []
-            try await target.forEach(of: session) {
-                archives.append(($0.archiveText("id"), $0.archiveText("status")))
+            var archives: [JSONObject] = []
+            try await target.forEach(of: session) { archives.append($0) }
+            // A server that ignores the filter must not make this command delete the archives of other sessions.
+            archives.removeAll { $0.archiveText("sessionId") != session.text }
+            var kept: [String] = []
+            for archive in archives {
+                let (id, status) = (archive.archiveText("id"), archive.archiveText("status"))
+                guard status == "available" || status == "uploaded" else {
+                    kept.append("\(id) is \(status), so it was not deleted.")
+                    continue
+                }
+                do {
+                    _ = try await target.send("DELETE", "/\(id)")
+                } catch {
+                    kept.append("\(id) was not deleted: \(error)")
+                }
             }
-            let deletable = archives.filter { $0.status == "available" || $0.status == "uploaded" }
-            for archive in deletable { _ = try await target.send("DELETE", "/\(archive.id)") }
-            print("Deleted \(deletable.count) of \(archives.count) archives.")
-            for archive in archives where !deletable.contains(where: { $0 == archive }) {
-                print("\(archive.id) is \(archive.status), so it was not deleted.")
-            }
+            print("Deleted \(archives.count - kept.count) of \(archives.count) archives.")
+            for line in kept { print(line) }
+            if kept.contains(where: { $0.contains("was not deleted:") }) { throw ExitCode.failure }
         }
     }
+}
+
+private func sessionID(_ text: String) throws -> SessionID {
+    guard let id = SessionID(text) else {
+        throw ValidationError(
+            "\"\(text)\" is not the ID of a session. Specify the ID that confab session create printed.")
+    }
+    return id
 }
 
 private func archiveID(_ text: String) throws -> ArchiveID {

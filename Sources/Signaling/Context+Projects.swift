@@ -8,6 +8,8 @@ struct ProjectUsage: Equatable, Sendable {
     var revocations = 0
     /// The budget for stored decisions of the application's server; nil until it is first used.
     var decisions: Budget?
+    /// The same budget for archives that clients cause, so that they do not use up the application's; nil until it is first used.
+    var recordings: Budget?
 
     var isInUse: Bool { connections > 0 || revocations > 0 }
 }
@@ -48,5 +50,15 @@ extension Context {
             .rateLimited,
             "This application mutes sessions and removes people too often. Try again in \(wait.roundedText).",
             retryable: true, retryAfter: wait)
+    }
+    /// Charges an archive, or a refused start of one, that a client has caused and that is stored.
+    ///
+    /// - Throws: `rate_limited` if the budget is exhausted.
+    mutating func takeRecording(of apiKey: String) throws(WireError) {
+        let wait = usage[apiKey, default: ProjectUsage()].recordings.take(rules.projectDecisions, now: now)
+        guard let wait else { return }
+        throw WireError(
+            .rateLimited, "Recordings are started too often. Try again in \(wait.roundedText).", retryable: true,
+            retryAfter: wait)
     }
 }

@@ -205,6 +205,7 @@ struct CallsMachine: FeatureMachine, Equatable {
     private mutating func beginAnew() -> [Effect] {
         var effects: [Effect] = []
         for call in calls where call.state != .incoming {
+            _ = change(call.id) { ($0.rejoinAt, $0.rejoinUntil) = (nil, nil) }
             let verb = CallVerb.rejoin(.init(call: call.id))
             let request = requests.sendFirst(.call(verb), for: .rejoin(nil, call.id))
             effects.append(.send(request.id, request.message))

@@ -11,7 +11,8 @@ extension ClusterNode {
         guard var record = describe?() else { return }
         let now = clock()
         let traffic = doorTraffic()
-        door?.note(checks: traffic.checks, heard: traffic.heard, at: now)
+        door?.note(checks: traffic.checks, heard: traffic.heard, others: othersChecked(at: now), at: now)
+        if isAbandoning { record.state = .draining }
         record.checkedMsAgo = door?.sinceCheck(at: now).map { Int($0.wholeMilliseconds) }
         own = record
         do {
@@ -32,17 +33,19 @@ extension ClusterNode {
                 logger.warning(
                     "The record of node \(tag.node) in Redis is ignored: \(refusal).", metadata: ["life": "\(tag)"])
             }
+            recordsReadAt = clock()
             count()
         }
     }
 
-    /// Whether people cannot reach this node, although the load balancer reaches others.
-    var isCutOff: Bool {
-        let others = (records?.records.values).map { records in
-            records.map { $0.checkedMsAgo.map { Duration.milliseconds($0) } }
-        }
-        return door?.isCutOff(clients: own?.counts.clients ?? 0, others: others ?? [], at: clock()) ?? false
+    /// How long ago the load balancer asked each of the other nodes. Empty if it is not known, because Redis does not answer.
+    private func othersChecked(at now: Cluster.Instant) -> [Duration?] {
+        guard let records, let recordsReadAt, now - recordsReadAt < Self.freshRecords else { return [] }
+        return records.records.values.map { $0.checkedMsAgo.map { .milliseconds($0) + (now - recordsReadAt) } }
     }
+
+    /// Whether clients cannot reach this node, although the load balancer reaches others.
+    var isCutOff: Bool { door?.isCutOff(clients: own?.counts.clients ?? 0, at: clock()) ?? false }
 
     /// Lets the hub know how many people the other nodes have.
     private func count() {

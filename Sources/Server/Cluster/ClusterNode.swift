@@ -47,8 +47,10 @@ final class ClusterNode: MachinePlaces {
     /// How long a question about a place may wait. After that, its clients get `cluster_unavailable`.
     static let longestWait = Duration.seconds(5)
     private static let sentAwayFor = Duration.seconds(30)
-    /// How long a node that nobody reaches does not renew its lease. The others end a life after 3.5 s.
+    /// How long a node that is cut off from its clients does not renew its lease. Others fence it after about 3.5 s.
     private static let abandonment = Duration.seconds(8)
+    /// Older records of other nodes say nothing about whom the load balancer asks now.
+    static let freshRecords = Duration.seconds(3)
     /// With more, this node creates everything itself. Clients choose the names of rooms.
     private static let maxSentAway = 1000
 
@@ -73,6 +75,8 @@ final class ClusterNode: MachinePlaces {
     private var restored: [Input] = []
     /// What this node publishes, and what the others have published. Nil if this node publishes nothing.
     var records: NodeRecords?
+    /// When the records of the others were read last; nil if never.
+    var recordsReadAt: Cluster.Instant?
     /// Describes this node now.
     var describe: (() -> NodeRecord)?
     /// Whether people can reach this node, and the signs of it.
@@ -198,7 +202,7 @@ final class ClusterNode: MachinePlaces {
     private func renew(_ number: UInt64) {
         publish()
         abandonIfCutOff()
-        if let abandonedUntil, clock() < abandonedUntil { return lease.failed(number) }
+        if isAbandoning { return lease.failed(number) }
         ask { [ledger, tag] in
             try await ledger.renew(tag)
         } then: { node, renewal in
@@ -208,9 +212,13 @@ final class ClusterNode: MachinePlaces {
         }
     }
 
-    /// Lets this life end if people cannot reach the node: their rooms, chats and calls then continue on other nodes.
+    /// Whether this node lets its lease expire, because clients do not reach it.
+    var isAbandoning: Bool { abandonedUntil.map { clock() < $0 } ?? false }
+
+    /// Stops to renew the lease for a while if clients cannot reach the node. Their rooms, chats and calls then continue on the nodes
+    /// that fence this one. If none does, this node renews, and tries again while it is cut off.
     private func abandonIfCutOff() {
-        guard abandonedUntil == nil, acts, isCutOff else { return }
+        guard !isAbandoning, acts, isCutOff else { return }
         logger.error(
             """
             The load balancer and clients no longer reach this node, but they reach other nodes. Its life ends, so that people can \

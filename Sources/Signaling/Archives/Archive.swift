@@ -362,6 +362,7 @@ extension RecordingFailure {
     var phrase: String {
         switch self {
         case .disabled: "recording disabled"
+        case .cannotCompose: "composing unavailable"
         case .diskFull: RecordingEnd.diskFull.rawValue
         case .tooMany: "too many archives"
         case .cannotWrite: "cannot write files"

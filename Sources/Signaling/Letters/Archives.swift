@@ -69,9 +69,13 @@ public struct ArchiveRequest: Hashable, Sendable {
 
     public init() {}
 
-    /// Whether a text has no control characters, and at most this many others.
+    /// Whether a text has no control or format characters, such as those that change the direction of text, and at most this many
+    /// others.
     public static func isText(_ text: String, max: Int) -> Bool {
-        text.unicodeScalars.count <= max && !text.unicodeScalars.contains { $0.value < 0x20 }
+        text.unicodeScalars.count <= max
+            && !text.unicodeScalars.contains {
+                $0.properties.generalCategory == .control || $0.properties.generalCategory == .format
+            }
     }
 }
 

@@ -130,6 +130,8 @@ public enum RecordingEnd: String, Hashable, Sendable, CaseIterable {
 public enum RecordingFailure: String, Hashable, Sendable, CaseIterable {
     /// `recording.enabled` is false.
     case disabled
+    /// The archive is composed, and `recording.ffmpeg` is missing.
+    case cannotCompose
     /// Less than `recording.minFreeSpace` is free.
     case diskFull
     /// The number of archives, or of streams in one archive, is at its limit.

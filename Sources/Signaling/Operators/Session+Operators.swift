@@ -38,7 +38,7 @@ extension Session {
         case .mute(let stream): mute(stream, of: try existing(stream).stream.connection, &context)
         case .muteAll(let excluded):
             try setMuted(excluded != nil, by: .application(apiKey), excluding: excluded ?? [], &context)
-        case .startArchive(let request): return .archive(try startArchive(request, &context))
+        case .startArchive(let request): return .archive(try startArchive(request, by: .application, &context))
         // `perform` passes this to the archive, which answers it.
         case .archive: break
         }

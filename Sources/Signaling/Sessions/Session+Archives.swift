@@ -9,14 +9,28 @@ struct RunningArchive: Equatable, Sendable {
     var isAutomatic: Bool
 }
 
+/// Who has caused an archive.
+enum ArchiveCause {
+    /// The application's server has requested it.
+    case application
+    /// A client has: a moderator, or the first member of a session that is always recorded.
+    case client
+}
+
 /// Starts archives of a session, and tells them what happens in it. The archives decide what is recorded.
 extension Session {
     /// Starts an archive, and notifies the members.
     ///
+    /// - Parameter cause: whose budget is charged.
     /// - Returns: the record of the archive, which is stored before anyone is notified.
-    mutating func startArchive(_ request: ArchiveRequest, _ context: inout Context) throws(WireError) -> ArchiveRecord {
+    mutating func startArchive(
+        _ request: ArchiveRequest, by cause: ArchiveCause, _ context: inout Context
+    ) throws(WireError) -> ArchiveRecord {
         try permitArchive(request, context)
-        try context.takeDecision(of: apiKey)
+        switch cause {
+        case .application: try context.takeDecision(of: apiKey)
+        case .client: try context.takeRecording(of: apiKey)
+        }
         let record = archiveRecord(request, &context)
         let asks = context.rules.recordingConsent == .ask
         let info = ArchiveInfo(record.id, name: request.name, asks: asks ? true : nil)
@@ -98,7 +112,7 @@ extension Session {
         }
         var request = ArchiveRequest()
         (request.name, request.output) = (verb.name.flatMap { $0.isEmpty ? nil : $0 }, verb.output ?? request.output)
-        _ = try startArchive(request, &context)
+        _ = try startArchive(request, by: .client, &context)
     }
 
     /// Stops an archive of this session, which answers the request.
@@ -126,7 +140,12 @@ extension Session {
     mutating func archiveStopped(_ archive: ArchiveID, _ reason: RecordingEnd?, _ context: inout Context) {
         guard let index = archives.firstIndex(where: { $0.info.archive == archive }) else { return }
         let stopped = archives.remove(at: index)
-        if stopped.isAutomatic { continueAutomatically(after: reason, &context) }
+        if stopped.isAutomatic {
+            continueAutomatically(after: reason, &context)
+        } else if !streams.isEmpty {
+            // It may have been in the place of the automatic archive.
+            recordAutomatically(&context)
+        }
         broadcast(.session(.archiveStopped(.init(session: id, archive: archive))), &context)
         guard archives.isEmpty else { return }
         for client in order { members[client]?.acceptsRecording = nil }

@@ -20,7 +20,7 @@ extension Session {
         var request = ArchiveRequest()
         (request.resolution, request.isAutomatic) = (automatic.resolution.rawValue, true)
         do throws(WireError) {
-            _ = try startArchive(request, &context)
+            _ = try startArchive(request, by: .client, &context)
             self.automatic?.isRefusalStored = false
         } catch {
             self.automatic?.retryAt = context.now + context.rules.archiveRetry
@@ -43,7 +43,7 @@ extension Session {
 
     /// Stores and reports that the session is not recorded, once, because no request gets the error.
     private mutating func storeRefusal(of request: ArchiveRequest, _ error: WireError, _ context: inout Context) {
-        guard automatic?.isRefusalStored == false, (try? context.takeDecision(of: apiKey)) != nil else { return }
+        guard automatic?.isRefusalStored == false, (try? context.takeRecording(of: apiKey)) != nil else { return }
         automatic?.isRefusalStored = true
         var record = archiveRecord(request, &context)
         record.status = .failed
@@ -57,9 +57,9 @@ extension RecordingFailure {
     fileprivate init(refusal: WireError) {
         self =
             switch refusal.code {
-            case .mediaUnavailable: .tooMany
+            case .mediaUnavailable, .rateLimited: .tooMany
             case .storageFull: .diskFull
-            default: .disabled
+            default: refusal == .composingUnavailable ? .cannotCompose : .disabled
             }
     }
 }

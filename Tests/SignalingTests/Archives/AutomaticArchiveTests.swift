@@ -7,7 +7,9 @@ import Wire
     private let place = RecordedSession(archive: .medium)
     private var stage: Stage { place.stage }
 
-    private func leave(_ guest: Guest) { guest.ask(.session(.leave(.init(session: place.session)))) }
+    private func leave(_ guest: Guest, _ place: RecordedSession? = nil) {
+        guest.ask(.session(.leave(.init(session: (place ?? self.place).session))))
+    }
 
     @Test("its archive starts with the first client, before anyone publishes, and its members are notified")
     func start() throws {
@@ -124,6 +126,44 @@ import Wire
             if case .archive(let archive) = event.kind { archive.reason } else { nil }
         }
         #expect(reported.contains("too many archives"))
+    }
+
+    @Test("after an archive of the application, which was in its place, another one follows")
+    func replaced() throws {
+        place.enter()
+        stage.pass(.seconds(3601))
+        #expect(place.archives.map(\.reason) == ["maximum idle time exceeded"])
+        let manual = try #require(place.start())
+        _ = try place.publish(place.bob)
+        #expect(place.archives.map(\.status) == [.stopped, .started])
+        #expect(place.archive(of: place.operate(manual.id, .stop)) != nil)
+        #expect(place.archives.map(\.request.isAutomatic) == [true, false, true])
+        #expect(place.archives.last?.status == .started)
+    }
+
+    @Test("clients that join again and again do not use up the decisions of the application")
+    func budget() throws {
+        let place = RecordedSession(archive: .small) {
+            ($0.maxRunningArchives, $0.projectDecisions) = (1, Budget.Rate(perSecond: 0.001, burst: 3))
+        }
+        let other = place.stage.room(.routed)
+        place.bob.enter(other, on: place.stage)
+        func start() -> OperatorReply? { place.stage.operate(.session(other, .startArchive(place.request()))) }
+        let blocker = try #require(place.archive(of: start()))
+        for _ in 1...10 {
+            place.ada.enter(place.session, on: place.stage)
+            leave(place.ada, place)
+        }
+        #expect(place.archives.count == 3)
+        _ = place.stage.operate(.session(other, .archive(blocker.id, .stop)))
+        #expect(place.archive(of: start()) != nil)
+    }
+
+    @Test("a server that cannot compose says so in the list of archives")
+    func uncomposed() throws {
+        let place = RecordedSession(archive: .small) { $0.composesArchives = false }
+        place.ada.enter(place.session, on: place.stage)
+        #expect(place.archives.map(\.reason) == ["composing unavailable"])
     }
 
     @Test("after a full disk it tries again later, not at once")

@@ -73,7 +73,7 @@ import Wire
     @Test("the rules of the application's archives apply")
     func rules() throws {
         enter(place)
-        for name in [String(repeating: "a", count: 81), "a\u{7}b"] {
+        for name in [String(repeating: "a", count: 81), "a\u{7}b", "a\u{85}b", "a\u{202E}b"] {
             #expect(code(start(place.ada, in: place, name)) == .malformed)
         }
         #expect(start(place.ada, in: place)?.type == "ok")

@@ -284,7 +284,7 @@ export class Call extends Emitter {
   /** @param {import('../signaling/people-messages.js').Accepted} accepted */
   #accepted({ callId, person, video, withVideo, since, sessionId, token }) {
     this.#acceptedAt ??= this.#host.clock.now();
-    this.#timers.clear('ringing', 'ending');
+    this.#timers.clear('ringing', 'ending', 'rejoining');
     const state = this.state === 'active' ? 'active' : 'joining';
     this.#set({ state, id: callId, person, video, withVideo, since, waiting: false, expiresAt: null });
     this.#host.accepted(this);
@@ -318,6 +318,8 @@ export class Call extends Emitter {
         await this.#host.questions.ask('call.accept', { callId: this.id, video: this.sendsVideo }, false);
       }
     } catch (error) {
+      // The user may have hung up before the answer came.
+      if (this.isOver) return;
       const { code, retryAfterMs = rejoinPauseMs } = /** @type {ConfabError} */ (error);
       if (code === 'cluster_unavailable' && this.#host.clock.now() < until) {
         this.#timers.set('rejoining', retryAfterMs, () => this.#rejoin(until));

@@ -130,7 +130,7 @@ extension OpenTokRequest {
             return number
         }
         var session: SessionID?
-        if let text = http.query.get("sessionId"), !text.isEmpty {
+        if let text = http.query.get("sessionId") {
             session = SessionID(text)
             if session == nil { throw WireError(.malformed, "\"sessionId\" is not a session ID.") }
         }
