@@ -242,6 +242,9 @@ public struct ConfabServer: Sendable {
             )
         }
         if let composer { services.append(ComposerStop(composer: composer)) }
+        if let uploads = try await ArchiveUploads(configuration.archives.bucket, gateway, archives, clock) {
+            services.append(uploads)
+        }
         if let recorder { services.append(RecorderStop(recorder: recorder, gateway: gateway)) }
         // Append the drain last: services stop in reverse order, so clients receive 1001 while the port is still
         // open.

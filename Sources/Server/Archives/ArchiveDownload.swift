@@ -1,6 +1,5 @@
 import Foundation
 import Hummingbird
-import MediaFiles
 import NIOCore
 import NIOHTTP1
 import Signaling
@@ -17,22 +16,8 @@ struct ArchiveDownload {
     static let (composedName, zipName) = ("archive.mp4", "archive.zip")
 
     private let gateway: Gateway
-    private let files: ArchiveFiles
     private let archive: ArchiveRecord
-    fileprivate let content: Content
-
-    /// What is downloaded.
-    fileprivate enum Content {
-        case file(String, size: UInt64)
-        case zip(ZIPFile, manifest: [UInt8])
-
-        var size: UInt64 {
-            switch self {
-            case .file(_, let size): size
-            case .zip(let zip, _): zip.size
-            }
-        }
-    }
+    private let content: ArchiveContent
 
     /// Finds the archive of a request, and checks the request's signature.
     ///
@@ -48,18 +33,11 @@ struct ArchiveDownload {
             archive.status == .available, name == archive.downloadName
         else { throw .noArchiveFile }
         try gateway.requireHere(archive)
-        (self.gateway, self.files, self.archive) = (gateway, files, archive)
-        if let composed = archive.composed {
-            content = .file(composed.name, size: UInt64(clamping: composed.size))
-        } else {
-            let manifest = ArchiveManifest(archive).json
-            do {
-                let checksums =
-                    onlySize ? archive.files.map { _ in 0 } : try await files.checksums(of: archive)
-                content = .zip(archive.zipFile(manifest, checksums), manifest: manifest)
-            } catch {
-                throw .noArchiveFile
-            }
+        (self.gateway, self.archive) = (gateway, archive)
+        do {
+            content = try await ArchiveContent(archive, files, onlySize: onlySize)
+        } catch {
+            throw .noArchiveFile
         }
     }
 
@@ -90,42 +68,13 @@ struct ArchiveDownload {
             return (GateResponse(status: 416, headers: ["Content-Range": "bytes */\(content.size)"]), nil)
         }
         let transfer = try gateway.beginTransfer(from: address, size: Int(clamping: range.count), over: channel)
-        let (files, archive, content) = (files, archive, content)
+        let content = content
         let body = ResponseBody(contentLength: range.count) { writer in
             defer { withExtendedLifetime(transfer) {} }
-            for (name, part) in content.parts(in: range, of: archive) {
-                switch (name, part) {
-                case (_, .bytes(let bytes)): try await writer.write(ByteBuffer(bytes: bytes))
-                case (let name, .content(_, let range)):
-                    var offset = range.lowerBound
-                    while offset < range.upperBound {
-                        let buffer = try await files.read(name, of: archive.id, at: offset, range.upperBound - offset)
-                        try await writer.write(buffer)
-                        offset += UInt64(buffer.readableBytes)
-                    }
-                }
-            }
+            try await content.read(range) { try await writer.write($0) }
             try await writer.finish(nil)
         }
         return (response, body)
-    }
-}
-
-extension ArchiveDownload.Content {
-    /// The parts of this range, each with the name of its file; empty for bytes.
-    fileprivate func parts(in range: Range<UInt64>, of archive: ArchiveRecord) -> [(String, ZIPFile.Piece)] {
-        switch self {
-        case .file(let name, _): [(name, .content(0, range))]
-        case .zip(let zip, let manifest):
-            zip.pieces(in: range).map { piece in
-                guard case .content(let index, let range) = piece else { return ("", piece) }
-                // The manifest is the first member.
-                guard index > 0 else {
-                    return ("", .bytes(Array(manifest[Int(range.lowerBound)..<Int(range.upperBound)])))
-                }
-                return (archive.files[index - 1].name, piece)
-            }
-        }
     }
 }
 
@@ -161,22 +110,16 @@ extension ArchiveRecord {
     var isZIP: Bool { composed == nil }
     /// The name of the file in the URL of a download.
     var downloadName: String { isZIP ? ArchiveDownload.zipName : ArchiveDownload.composedName }
-
-    /// The ZIP file of an individual archive: the manifest, then the files.
-    func zipFile(_ manifest: [UInt8], _ checksums: [UInt32]) -> ZIPFile {
-        let first = ZIPFile.Member(
-            name: "\(id).json", size: UInt64(manifest.count), checksum: CRC32.of(manifest))
-        let others = Swift.zip(files, checksums).map { file, checksum in
-            ZIPFile.Member(name: file.name, size: UInt64(clamping: file.size), checksum: checksum)
-        }
-        return ZIPFile([first] + others, at: createdAt.milliseconds / 1000)
-    }
 }
 
 extension Gateway {
     /// Returns the URL at which an archive can be downloaded for a while; nil if it cannot. It is absolute only if `publicURL`
     /// is set: otherwise the server does not know under which name clients reach it.
     func downloadURL(of archive: ArchiveRecord, _ project: Project) -> String? {
+        if archive.status == .uploaded, let bucket = archiveBucket {
+            return bucket.downloadURL(
+                bucket.key(of: archive), at: runner.wallNow, lifetime: configuration.archives.downloadLifetime)
+        }
         guard archive.status == .available else { return nil }
         let name = archive.downloadName
         let expires = (runner.wallNow + configuration.archives.downloadLifetime).milliseconds / 1000

@@ -13,6 +13,8 @@ import Wire
 final class ArchiveFiles: Sendable {
     /// The number of bytes read at a time, which is also the memory used by a download.
     static let chunkSize = 256 * 1024
+    /// Maximum size in bytes of a file that is read as a whole.
+    private static let maxSmall = 4 << 20
     /// Maximum number of archives whose checksums are remembered.
     private static let maxRemembered = 200
 
@@ -64,6 +66,25 @@ final class ArchiveFiles: Sendable {
         return try await NIOThreadPool.singleton.runIfActive {
             ByteBuffer(bytes: try Self.read(name, in: path, at: offset, count))
         }
+    }
+
+    /// Reads a small file as a whole.
+    ///
+    /// - Throws: an error if the file does not exist, or is larger than ``maxSmall``.
+    func readAll(_ name: String, of archive: ArchiveID) async throws -> [UInt8] {
+        var bytes: [UInt8] = []
+        while bytes.count % Self.chunkSize == 0 {
+            let part = try await read(name, of: archive, at: UInt64(bytes.count), UInt64(Self.chunkSize))
+            bytes += part.readableBytesView
+            guard bytes.count <= Self.maxSmall else { throw WireError.noArchiveFile }
+        }
+        return bytes
+    }
+
+    /// Writes a small file into the folder of an archive, in one step.
+    func write(_ name: String, of archive: ArchiveID, _ bytes: [UInt8]) async throws {
+        let url = URL(filePath: path(archive)).appending(path: name)
+        try await NIOThreadPool.singleton.runIfActive { try Data(bytes).write(to: url, options: .atomic) }
     }
 
     private static func read(_ name: String, in path: String, at offset: UInt64, _ count: Int) throws -> [UInt8] {

@@ -143,6 +143,11 @@ extension ConfabConfiguration {
         require(
             (perch.ident == nil) == (perch.secret == nil), "perch.ident",
             "set both perch.ident and perch.secret, or neither")
+        let bucket = archives.bucket
+        require(
+            bucket.name == nil || (bucket.endpoint != nil && bucket.accessKey != nil && bucket.secretKey != nil),
+            "recording.bucket",
+            "requires recording.bucketEndpoint, recording.bucketAccessKey and recording.bucketSecretKey")
         require(
             rules.firstSkipWait <= rules.longestSkipWait, "roulette.firstSkipWait",
             "must not be longer than roulette.longestSkipWait")

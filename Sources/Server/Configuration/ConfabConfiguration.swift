@@ -108,7 +108,54 @@ public struct ConfabConfiguration: Sendable, Equatable {
         public var downloadLifetime: Duration = .seconds(600)
         /// The path of ffmpeg, which composes archives, or the name of a command in `PATH`.
         public var ffmpeg = "ffmpeg"
+        public var bucket = ArchiveBucket()
         public init() {}
+    }
+
+    /// The bucket of an S3-compatible service to which archives are moved.
+    public struct ArchiveBucket: Sendable, Equatable {
+        /// The name of the bucket; nil to keep archives on this machine.
+        public var name: String?
+        /// The URL of the service.
+        public var endpoint: String?
+        public var region = "us-east-1"
+        /// What the keys of objects begin with; nil for nothing.
+        public var prefix: String?
+        public var accessKey: String?
+        public var secretKey: SecretText?
+        /// Whether the bucket's name is in the path of URLs instead of the host.
+        public var pathStyle = true
+        public var allowPrivateAddresses = false
+        /// A PEM file of CA certificates to trust in addition to the system's; nil for none.
+        public var authorities: String?
+        public init() {}
+
+        /// Whether a name of a bucket or a region is possible.
+        static func isName(_ text: String) -> Bool {
+            (1...63).contains(text.utf8.count)
+                && text.utf8.allSatisfy { byte in
+                    switch byte {
+                    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"),
+                        UInt8(ascii: "-"), UInt8(ascii: "."):
+                        true
+                    default: false
+                    }
+                }
+        }
+
+        /// Whether keys may begin with this text.
+        static func isPrefix(_ text: String) -> Bool {
+            text.utf8.count <= 200 && !text.hasPrefix("/") && !text.hasSuffix("/")
+                && text.utf8.allSatisfy { byte in
+                    switch byte {
+                    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                        UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."),
+                        UInt8(ascii: "_"), UInt8(ascii: "/"):
+                        true
+                    default: false
+                    }
+                }
+        }
     }
 
     /// Settings for routed media.

@@ -33,6 +33,44 @@ extension Setting {
             "How long the URL of a download is valid.", "Each request for an archive returns a new one.",
             applies: .atReload),
         Setting(
+            "recording.bucket", \.archives.bucket.name,
+            .optional(
+                .word("a bucket's name", where: ConfabConfiguration.ArchiveBucket.isName),
+                empty: "archives stay on this machine"),
+            "The bucket of an S3-compatible service to which archives are moved when they are complete.",
+            "The files on this machine are deleted after the bucket has confirmed the size. Archives in the bucket do not "
+                + "expire. Set a lifecycle rule there, also for unfinished multipart uploads."),
+        Setting(
+            "recording.bucketEndpoint", \.archives.bucket.endpoint,
+            .optional(.webURL("an HTTP or HTTPS URL", allowsPath: true)),
+            "The URL of the service, such as https://s3.eu-central-1.amazonaws.com."),
+        Setting(
+            "recording.bucketRegion", \.archives.bucket.region,
+            .word("a region's name", where: ConfabConfiguration.ArchiveBucket.isName),
+            "The region of the bucket. Many services that are compatible with S3 accept any."),
+        Setting(
+            "recording.bucketPrefix", \.archives.bucket.prefix,
+            .optional(
+                .word("letters, digits, and -._/ between them", where: ConfabConfiguration.ArchiveBucket.isPrefix)),
+            "What the keys of archives begin with.", "The rest is the API key, the archive's ID and the file's name."),
+        Setting(
+            "recording.bucketAccessKey", \.archives.bucket.accessKey, .optional(.word("text without spaces")),
+            "The ID of the access key.",
+            "It must permit GetObject, PutObject, DeleteObject, AbortMultipartUpload and ListBucket."),
+        Setting(
+            "recording.bucketSecretKey", \.archives.bucket.secretKey,
+            .optional(.secret("8 to 1024 bytes", where: { (8...1024).contains($0.utf8.count) })),
+            "The secret of the access key.", isSecret: true),
+        Setting(
+            "recording.bucketPathStyle", \.archives.bucket.pathStyle, .boolean,
+            "Whether the bucket's name is in the path of URLs. Otherwise it is the first part of the host."),
+        Setting(
+            "recording.bucketPrivateAddresses", \.archives.bucket.allowPrivateAddresses, .boolean,
+            "Allow a service on this machine or a private network."),
+        Setting(
+            "recording.bucketAuthorities", \.archives.bucket.authorities, .optional(.path),
+            "PEM file of CA certificates to trust for the service, in addition to the system's."),
+        Setting(
             "compose.ffmpeg", \.archives.ffmpeg, .path,
             "The path of ffmpeg 5.1 or later, which composes archives, or the name of a command in PATH.",
             "Without it, only individual archives can be recorded."),

@@ -77,6 +77,8 @@ final class Gateway {
     var diskMeter: DiskMeter?
     /// The files of archives. Set when the server starts.
     var archiveFiles: ArchiveFiles?
+    /// The bucket to which complete archives are moved; nil without one.
+    var archiveBucket: S3Bucket?
     /// Signs that this server can be reached.
     var doorTraffic = DoorTraffic()
     /// Why the cluster sends no new clients to this node. Set when the server starts, if it is a node.

@@ -4,7 +4,7 @@ import NIOHTTP1
 import NIOSSL
 import Wire
 
-/// An HTTP client for requests to push services and webhooks.
+/// An HTTP client for requests to push services, webhooks and buckets.
 protocol PushTransport: Sendable {
     /// Sends a request and returns the response.
     ///
@@ -235,9 +235,9 @@ actor PushConnections: PushTransport {
         let isDefault = request.isSecure && request.port == WebPushURL.defaultPort
         let authority = URLAuthority(host: request.host, port: isDefault ? nil : request.port)
         var message = HTTPClientRequest(url: "\(request.isSecure ? "https" : "http")://\(authority)\(request.path)")
-        message.method = .POST
+        message.method = HTTPMethod(rawValue: request.method.rawValue)
         for (name, value) in request.headers { message.headers.add(name: name, value: value) }
-        message.body = .bytes(ByteBuffer(bytes: request.body))
+        if !request.body.isEmpty || request.method == .post { message.body = .bytes(ByteBuffer(bytes: request.body)) }
         let response: HTTPClientResponse
         do {
             // Use a longer timeout here than for the whole exchange. The exchange then times out first, with a
@@ -259,7 +259,11 @@ actor PushConnections: PushTransport {
         } catch {
             // Ignore that the body could not be read completely: the status is sufficient.
         }
-        return PushResponse(
+        var answer = PushResponse(
             status: Int(response.status.code), retryAfter: response.headers.first(name: "retry-after"), body: body)
+        if request.keepsHeaders {
+            for (name, value) in response.headers { answer.headers[name.lowercased()] = value }
+        }
+        return answer
     }
 }

@@ -1,20 +1,33 @@
 import Signaling
 import Wire
 
-/// An HTTP request to a push service or a webhook.
+/// An HTTP request to a push service, a webhook or a bucket.
 struct PushRequest: Equatable, Sendable {
+    /// An HTTP method.
+    enum Method: String, Sendable {
+        case get = "GET"
+        case head = "HEAD"
+        case post = "POST"
+        case put = "PUT"
+        case delete = "DELETE"
+    }
+
+    var method = Method.post
     var host: String
     var port = WebPushURL.defaultPort
     var path: String
     /// The HTTP headers, with names in lower case.
     var headers: [(name: String, value: String)]
     var body: [UInt8]
-    /// Whether to use HTTPS. Only webhooks may use HTTP.
+    /// Whether to use HTTPS. Only webhooks and buckets may use HTTP.
     var isSecure = true
+    /// Whether the response should have its headers.
+    var keepsHeaders = false
 
     static func == (left: Self, right: Self) -> Bool {
         (left.host, left.port, left.path, left.body, left.isSecure)
             == (right.host, right.port, right.path, right.body, right.isSecure)
+            && left.method == right.method && left.keepsHeaders == right.keepsHeaders
             && left.headers.elementsEqual(right.headers, by: ==)
     }
 

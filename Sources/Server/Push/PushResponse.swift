@@ -4,6 +4,8 @@ struct PushResponse: Equatable, Sendable {
     var retryAfter: Duration?
     /// The start of the response body, at most as many bytes as `PushConnections.Settings.maxBodySize`.
     var body: [UInt8] = []
+    /// The headers, with names in lower case, if the request has `keepsHeaders`.
+    var headers: [String: String] = [:]
 
     /// The default maximum number of body bytes to read. Push services describe errors in fewer bytes.
     static let maxBodySize = 4096

@@ -1,0 +1,182 @@
+import Foundation
+import Logging
+import Signaling
+import Synchronization
+import TestSupport
+import Testing
+import Wire
+
+@testable import Server
+
+/// The server's side of a bucket, against a service that checks signatures.
+@Suite("Archives in a bucket", .ownThreads, .timeLimit(.minutes(2)))
+struct ArchiveBucketTests {
+    private static func settings(_ service: S3Service) -> ConfabConfiguration.ArchiveBucket {
+        var settings = ConfabConfiguration.ArchiveBucket()
+        (settings.name, settings.endpoint, settings.region) = (
+            S3Service.bucket, service.endpoint, S3Service.region
+        )
+        (settings.accessKey, settings.secretKey) = (S3Service.accessKey, SecretText(S3Service.secret))
+        (settings.prefix, settings.allowPrivateAddresses) = ("some/where", true)
+        return settings
+    }
+
+    /// An exchange that keeps its pauses.
+    private struct Place {
+        let service: S3Service
+        let exchange: S3Exchange
+        let connections: PushConnections
+        let pauses: Pauses
+
+        init(_ change: (inout ConfabConfiguration.ArchiveBucket) -> Void = { _ in }) throws {
+            service = try S3Service()
+            var settings = ArchiveBucketTests.settings(service)
+            change(&settings)
+            let (pauses, bucket) = (Pauses(), try #require(try S3Bucket(settings)))
+            (self.pauses, connections) = (pauses, PushConnections(S3Exchange.settings(settings)))
+            exchange = S3Exchange(
+                bucket: bucket, key: "some/where/a b.zip", transport: connections,
+                now: { Timestamp(milliseconds: Int64(Date().timeIntervalSince1970 * 1000)) },
+                pause: { pauses.add($0) })
+        }
+
+        func end() async {
+            await connections.close()
+            service.stop()
+        }
+
+        /// Uploads bytes in parts of two. Returns the failure; nil if they were uploaded.
+        func upload(
+            _ bytes: [UInt8], _ upload: inout S3Upload,
+            until isEnough: (S3Upload.Request) -> Bool = { _ in false }
+        ) async throws -> String? {
+            var step = S3Upload.Step.send(upload.first)
+            while case .send(let request) = step {
+                if isEnough(request) { return "stopped" }
+                var body: [UInt8] = []
+                if case .part(_, _, let range) = request {
+                    body = Array(bytes[Int(range.lowerBound)..<Int(range.upperBound)])
+                }
+                step = upload.handle(try await exchange.answer(request, body: body))
+            }
+            if case .failed(let reason) = step { return reason }
+            return nil
+        }
+
+        func content() async throws -> (Int, Data) {
+            let time = Timestamp(milliseconds: Int64(Date().timeIntervalSince1970 * 1000))
+            return try await service.get(
+                exchange.bucket.downloadURL(exchange.key, at: time, lifetime: .seconds(60)))
+        }
+    }
+
+    private final class Pauses: Sendable {
+        private let state = Mutex<[Duration]>([])
+        var all: [Duration] { state.withLock { $0 } }
+        func add(_ pause: Duration) { state.withLock { $0.append(pause) } }
+    }
+
+    @Test("an object is uploaded in parts, downloaded through a presigned URL, and deleted")
+    func life() async throws {
+        let place = try Place()
+        let bytes = Array("seven b".utf8)
+        var upload = S3Upload(size: 7, partSize: 2)
+        #expect(try await place.upload(bytes, &upload) == nil)
+        #expect(try await place.content() == (200, Data(bytes)))
+        try await place.exchange.delete()
+        #expect(try await place.content().0 == 404)
+        let requests = try await place.service.requests()
+        #expect(
+            requests.filter { $0 == "PUT 200" }.count == 4
+                && !requests.contains { $0.contains("Signature") })
+        await place.end()
+    }
+
+    @Test("after a restart only the missing parts are sent; a forgotten upload begins again")
+    func resumed() async throws {
+        let place = try Place()
+        let bytes = Array("seven b".utf8)
+        var first = S3Upload(size: 7, partSize: 2)
+        let stopped = try await place.upload(bytes, &first) {
+            if case .part(3, _, _) = $0 { true } else { false }
+        }
+        #expect(stopped == "stopped" && first.progress?.tags.count == 2)
+        var second = S3Upload(size: 7, progress: first.progress, partSize: 2)
+        #expect(try await place.upload(bytes, &second) == nil)
+        #expect(try await place.service.requests().filter { $0 == "PUT 200" }.count == 4)
+        #expect(try await place.content() == (200, Data(bytes)))
+        try await place.exchange.delete()
+        try await place.service.forget()
+        var third = S3Upload(size: 7, progress: first.progress, partSize: 2)
+        #expect(try await place.upload(bytes, &third) == nil)
+        #expect(try await place.content() == (200, Data(bytes)))
+        await place.end()
+    }
+
+    @Test(
+        "a service that is busy is asked again, with growing pauses, and given up after the fifth time")
+    func busy() async throws {
+        let place = try Place()
+        try await place.service.fail(2)
+        var upload = S3Upload(size: 1)
+        #expect(try await place.upload([7], &upload) == nil)
+        #expect(place.pauses.all == [.seconds(1), .seconds(2)])
+        try await place.service.fail(5)
+        let failure = await #expect(throws: S3Exchange.Failure.self) {
+            _ = try await place.exchange.answer(.create)
+        }
+        #expect(failure?.description == "status 503: SlowDown: Reduce your request rate.")
+        await place.end()
+    }
+
+    @Test("a wrong secret and a private address have a reason, which is no secret")
+    func refused() async throws {
+        let place = try Place { $0.secretKey = SecretText("not the secret") }
+        let failure = await #expect(throws: S3Exchange.Failure.self) {
+            _ = try await place.exchange.answer(.create)
+        }
+        #expect(failure?.description == "status 403: SignatureDoesNotMatch: signature")
+        await place.end()
+        let careful = try Place { $0.allowPrivateAddresses = false }
+        let refusal = await #expect(throws: S3Exchange.Failure.self) {
+            _ = try await careful.exchange.answer(.create)
+        }
+        #expect(
+            refusal?.description == "127.0.0.1 has a private address (recording.bucketPrivateAddresses)")
+        await careful.end()
+    }
+
+    @Test("a complete archive moves to the bucket: its status, its URL and the local files follow")
+    func moved() async throws {
+        let service = try S3Service()
+        let directory = NSTemporaryDirectory() + "confab-bucket-\(UUID().uuidString)"
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        try await service.fail(2)
+        try await TestServer.run(dataDirectory: directory, recorder: TestRecorder.maker(directory)) {
+            $0.rules.recordingNotice = .zero
+            $0.archives.bucket = Self.settings(service)
+        } _: { server in
+            let place = try ArchivePlace(server)
+            let (_, stream) = try await place.publisher()
+            let id = try #require(ArchivePlace.text(try await place.start().object(), "id"))
+            #expect(try await place.ask("POST", "/\(id)/stop").status == 200)
+            let archive = try await place.archive(id, is: "uploaded")
+            let url = try #require(ArchivePlace.text(archive, "url"))
+            #expect(
+                url.hasPrefix(
+                    "\(service.endpoint)/recordings/some/where/\(server.project.apiKey)/\(id)/archive.zip?"))
+            let (status, data) = try await service.get(url)
+            let text = String(decoding: data, as: UTF8.self)
+            #expect(
+                status == 200 && text.contains("\(stream).webm") && text.contains("not really a video"))
+            try await eventually {
+                FileManager.default.fileExists(atPath: "\(directory)/recordings/\(id)")
+                    ? "the local files remain" : nil
+            }
+            #expect(try await place.ask("DELETE", "/\(id)").status == 204)
+            #expect(
+                try await service.get(url).0 == 200, "what is in the bucket belongs to the application")
+        }
+        service.stop()
+    }
+}
