@@ -40,6 +40,7 @@ public struct ConfabConfiguration: Sendable, Equatable {
     public var socketIO = SocketIO()
     public var perch = Perch()
     public var retention = Retention()
+    /// Settings for archives that have ended.
     public var archives = Archives()
     public var push = Push()
     public var webhooks = Webhooks()
@@ -108,6 +109,7 @@ public struct ConfabConfiguration: Sendable, Equatable {
         public var downloadLifetime: Duration = .seconds(600)
         /// The path of ffmpeg, which composes archives, or the name of a command in `PATH`.
         public var ffmpeg = "ffmpeg"
+        /// Where complete archives are moved.
         public var bucket = ArchiveBucket()
         public init() {}
     }
@@ -118,16 +120,21 @@ public struct ConfabConfiguration: Sendable, Equatable {
         public var name: String?
         /// The URL of the service.
         public var endpoint: String?
+        /// The region of the bucket, which signatures name.
         public var region = "us-east-1"
         /// What the keys of objects begin with; nil for nothing.
         public var prefix: String?
+        /// The ID of the access key; nil without a bucket.
         public var accessKey: String?
+        /// The secret of the access key; nil without a bucket.
         public var secretKey: SecretText?
         /// Whether the bucket's name is in the path of URLs instead of the host.
         public var pathStyle = true
+        /// Whether the service may be on this machine or a private network.
         public var allowPrivateAddresses = false
         /// A PEM file of CA certificates to trust in addition to the system's; nil for none.
         public var authorities: String?
+        /// Settings without a bucket.
         public init() {}
 
         /// Whether a name of a bucket or a region is possible.
