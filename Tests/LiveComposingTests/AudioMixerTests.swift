@@ -38,6 +38,20 @@ struct AudioMixerTests {
         #expect((600...1_300).contains(silent.count { (10_000...40_000).contains($0) }))
     }
 
+    @Test("one lost packet is a gap of its duration, and the next packet is at its time")
+    func loss() {
+        var mixer = Self.mixer()
+        for packet in 0..<25 where packet != 20 {
+            mixer.place(
+                Self.packet(packet == 21 ? 0.25 : 0.5), of: 1, at: .seconds(5) + .milliseconds(packet * 20))
+        }
+        let samples = (0..<13).flatMap { _ in mixer.mixFrame() }
+        #expect(samples[19 * 960..<20 * 960].allSatisfy { $0 == 0.5 })
+        #expect(samples[20 * 960..<21 * 960].allSatisfy { $0 == 0 })
+        #expect(samples[21 * 960..<22 * 960].allSatisfy { $0 == 0.25 })
+        #expect(samples[22 * 960..<25 * 960].allSatisfy { $0 == 0.5 })
+    }
+
     @Test("follows times that drift by half a percent at most, without gaps")
     func drift() {
         var mixer = Self.mixer()

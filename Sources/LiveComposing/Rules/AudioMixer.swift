@@ -6,7 +6,7 @@ public struct AudioMixer: Sendable {
     public static let samplesPerFrame = 1_920
     /// The loudest sample of the output, -1 dBFS: an AAC decoder may exceed what was encoded by about as much.
     static let ceiling: Float = 0.891_250_9
-    /// Up to here the output equals the sum. Above, it approaches the ceiling.
+    /// Below this level, the output equals the sum. Above, it approaches the ceiling.
     static let knee: Float = 0.7
 
     /// The time of the output's first sample on the server's timeline.
@@ -65,10 +65,11 @@ public struct AudioMixer: Sendable {
 
 /// The decoded audio of one stream that was not mixed yet.
 struct AudioLine: Sendable {
-    /// A packet that begins this many samples (20 ms) from the end of the previous one continues it.
-    static let tolerance = 960
+    /// A packet that begins less than this many samples (10 ms) from the end of the previous one continues it. Less than a packet
+    /// of 20 ms, because one that is missing is a gap.
+    static let tolerance = 480
     /// A packet is stretched or shortened by at most this share to follow its times, as the recorder follows the clocks of sound cards.
-    /// Nobody hears a change of pitch of half a percent that small.
+    /// A change of pitch of half a percent is inaudible.
     static let stretch = 200
 
     private var samples: [Float]
@@ -87,7 +88,7 @@ struct AudioLine: Sendable {
     mutating func place(_ packet: [Float], at start: Int) {
         guard !packet.isEmpty, packet.count <= samples.count, abs(start) < 1 << 50 else { return }
         var (begin, count) = (start, packet.count)
-        if let end, abs(start - end) <= Self.tolerance {
+        if let end, abs(start - end) < Self.tolerance {
             let most = packet.count / Self.stretch
             begin = end
             count += min(max(start - end, -most), most)
