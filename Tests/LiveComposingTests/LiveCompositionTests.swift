@@ -19,23 +19,23 @@ struct LiveCompositionTests {
         take(.video(stream: stream, at: .milliseconds(time), isKeyframe: key, [1]), now: time)
     }
 
-    private static let wish = LiveComposition.Effect.send(.needKeyframe(stream: 1))
+    private static let request = LiveComposition.Effect.send(.needKeyframe(stream: 1))
 
     @Test("decodes a stream that is drawn, from its first keyframe on, which it requests again each 500 ms")
     mutating func keyframes() {
         #expect(take(.open(stream: 1, .vp8, configuration: [])) == [])
-        #expect(take(.layout(CompositorLayout([Self.cell(1)]), at: .zero)) == [Self.wish])
+        #expect(take(.layout(CompositorLayout([Self.cell(1)]), at: .zero)) == [Self.request])
         #expect(video(1, 100) == [] && video(1, 499) == [])
-        #expect(video(1, 500) == [Self.wish])
+        #expect(video(1, 500) == [Self.request])
         #expect(composition.requests(now: .milliseconds(999)) == [])
-        #expect(composition.requests(now: .milliseconds(1_000)) == [Self.wish])
+        #expect(composition.requests(now: .milliseconds(1_000)) == [Self.request])
         #expect(video(1, 1_200, key: true) == [])
         #expect(composition.requests(now: .seconds(9)) == [])
         #expect(composition.plan(for: .milliseconds(1_199)).decode.isEmpty)
         #expect(composition.plan(for: .milliseconds(1_200)).decode[1]?.count == 2)
         #expect(composition.dropped == 3)
         composition.decoderFailed(1)
-        #expect(composition.requests(now: .seconds(10)) == [Self.wish])
+        #expect(composition.requests(now: .seconds(10)) == [Self.request])
     }
 
     @Test("changes the layout on the frame of its time, and replaces layouts that are not due yet")
@@ -59,13 +59,62 @@ struct LiveCompositionTests {
         #expect(video(1, 0, key: true) == [] && video(1, 40) == [])
         #expect(composition.plan(for: .seconds(1)).decode.isEmpty)
         _ = take(.layout(CompositorLayout([Self.cell(1)]), at: .seconds(2)), now: 1_500)
-        #expect(composition.requests(now: .milliseconds(2_000)) == [Self.wish])
+        #expect(composition.requests(now: .milliseconds(2_000)) == [Self.request])
         // The keyframe is there before the layout is due.
         _ = video(1, 1_600, key: true)
         #expect(composition.plan(for: .seconds(2)).decode[1]?.count == 2)
         _ = take(.layout(CompositorLayout(), at: .seconds(3)), now: 2_900)
         _ = video(1, 2_980, key: true)
         #expect(composition.plan(for: .seconds(3)).decode.isEmpty)
+    }
+
+    @Test("hides a stream when its camera is turned off, after what it had sent, and shows it again from a keyframe on")
+    mutating func cameraOff() {
+        _ = take(.open(stream: 1, .vp8, configuration: [7]))
+        _ = take(.layout(CompositorLayout([Self.cell(1)]), at: .zero))
+        _ = video(1, 40, key: true)
+        // These frames are later than the end of the video.
+        _ = take(.video(stream: 1, at: .milliseconds(200), isKeyframe: false, [1]), now: 80)
+        #expect(take(.open(stream: 1, nil, configuration: []), now: 120) == [])
+        #expect(take(.audio(stream: 1, at: .zero, [1]), now: 130).count == 1)
+        let last = composition.plan(for: .milliseconds(120))
+        #expect(last.decode[1]?.count == 2 && last.hidden == [])
+        for time in [160, 240, 1_000] {
+            let plan = composition.plan(for: .milliseconds(time))
+            #expect(plan.hidden == [1] && plan.decode.isEmpty && plan.ended.isEmpty, "\(time) ms")
+        }
+        #expect(take(.open(stream: 1, .vp8, configuration: [7]), now: 1_100) == [Self.request])
+        _ = video(1, 1_200, key: true)
+        let plan = composition.plan(for: .milliseconds(1_200))
+        #expect(plan.hidden == [] && plan.decode[1]?.first == .decoder(.vp8, configuration: [7]))
+    }
+
+    @Test("opens the decoder again for a stream that was hidden")
+    mutating func hiddenDecoder() {
+        _ = take(.open(stream: 1, .vp9, configuration: [7]))
+        _ = take(.layout(CompositorLayout([Self.cell(1)]), at: .zero))
+        _ = video(1, 0, key: true)
+        #expect(composition.plan(for: .zero).decode[1]?.count == 2)
+        _ = take(.layout(CompositorLayout(), at: .milliseconds(40)), now: 40)
+        #expect(composition.plan(for: .milliseconds(40)).hidden == [1])
+        #expect(take(.layout(CompositorLayout([Self.cell(1)]), at: .seconds(1)), now: 900) == [Self.request])
+        _ = video(1, 1_000, key: true)
+        #expect(composition.plan(for: .seconds(1)).decode[1]?.first == .decoder(.vp9, configuration: [7]))
+    }
+
+    @Test("drops a frame whose time is more than 10 s ahead, and continues at the next keyframe")
+    mutating func farAhead() {
+        _ = take(.open(stream: 1, .vp8, configuration: []))
+        _ = take(.layout(CompositorLayout([Self.cell(1)]), at: .zero))
+        _ = video(1, 0, key: true)
+        let far = CompositorInput.video(stream: 1, at: .milliseconds(10_041), isKeyframe: true, [1])
+        #expect(take(far, now: 1_040) == [] && composition.dropped == 0, "it is 9.001 s ahead")
+        #expect(take(far, now: 40) == [Self.request] && composition.dropped == 1)
+        #expect(video(1, 80) == [] && composition.dropped == 2)
+        _ = video(1, 120, key: true)
+        #expect(composition.requests(now: .seconds(9)) == [])
+        _ = take(.video(stream: 1, at: CompositorMessage.maxTime, isKeyframe: true, [1]), now: 160)
+        #expect(composition.dropped == 3)
     }
 
     @Test("composes what was sent before a stream was closed, then forgets it")

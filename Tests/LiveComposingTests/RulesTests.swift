@@ -160,6 +160,49 @@ struct VideoQueueTests {
         #expect(queue.take(until: .milliseconds(80)).first == .decoder(.av1, configuration: [1]))
     }
 
+    @Test("keeps only the last of several decoders without a frame between them")
+    func replacedDecoders() {
+        var queue = VideoQueue()
+        queue.open(.vp8, configuration: [])
+        queue.push(Self.frame(0, key: true))
+        for number in 1...9 { queue.open(.av1, configuration: [UInt8(number)]) }
+        queue.push(Self.frame(40, key: true))
+        let items = queue.take(until: .seconds(1))
+        #expect(Self.text(items) == "open 0 open 40" && items[2] == .decoder(.av1, configuration: [9]))
+    }
+
+    @Test("gives the decoder again after it was cleared")
+    func cleared() {
+        var queue = VideoQueue()
+        queue.open(.vp8, configuration: [3])
+        queue.push(Self.frame(0, key: true))
+        _ = queue.take(until: .zero)
+        queue.clear()
+        queue.push(Self.frame(40, key: true))
+        let items = queue.take(until: .seconds(1))
+        #expect(Self.text(items) == "open 40" && items.first == .decoder(.vp8, configuration: [3]))
+    }
+
+    @Test("counts configurations as it counts frames, and keeps nothing that was taken")
+    func bytes() {
+        var queue = VideoQueue()
+        let configuration = [UInt8](repeating: 7, count: 64 << 10)
+        for time in 0..<290 {
+            queue.open(.h264, configuration: configuration)
+            queue.push(Self.frame(time, key: true))
+            #expect(queue.bytes <= VideoQueue.maxBytes && queue.storedBytes == queue.bytes)
+        }
+        #expect(queue.dropped > 0 && queue.bytes > 0)
+        queue.clear()
+        // Fewer than are removed at once.
+        for time in 0..<20 { queue.push(.init(time: .milliseconds(time), isKeyframe: true, bytes: configuration)) }
+        _ = queue.take(until: .milliseconds(9))
+        #expect(queue.bytes == 10 * configuration.count && queue.storedBytes == queue.bytes)
+        queue.decoderFailed()
+        queue.clear()
+        #expect(queue.bytes == configuration.count && queue.storedBytes == queue.bytes)
+    }
+
     @Test("continues at a keyframe after the decoder failed")
     func failures() {
         var queue = VideoQueue()
@@ -180,8 +223,10 @@ struct VideoQueueTests {
         let large = [UInt8](repeating: 0, count: CompositorMessage.maxBody)
         for time in 0..<20 { queue.push(.init(time: .milliseconds(time), isKeyframe: true, bytes: large)) }
         #expect(queue.take(until: .seconds(10)).count <= VideoQueue.maxBytes / CompositorMessage.maxBody)
-        for _ in 0..<2_000 { queue.open(.vp8, configuration: []) }
-        queue.push(Self.frame(0, key: true))
+        for time in 0..<2_000 {
+            queue.open(.vp8, configuration: [])
+            queue.push(Self.frame(time, key: true))
+        }
         #expect(queue.take(until: .seconds(10)).count <= VideoQueue.maxItems)
     }
 }

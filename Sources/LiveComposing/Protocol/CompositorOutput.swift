@@ -7,7 +7,7 @@ public enum CompositorOutput: Hashable, Sendable {
     case initialization(at: Duration, [UInt8])
     /// A fragment of the MP4 file.
     case fragment(CompositorFragment)
-    /// How the compositor is doing, about every two seconds.
+    /// Statistics of the compositor, about every two seconds.
     case stats(CompositorStats)
     /// A stream can be shown only from a keyframe on. Repeated until there is one.
     case needKeyframe(stream: UInt32)
@@ -112,7 +112,7 @@ public struct CompositorFault: Hashable, Sendable {
     }
 }
 
-/// How the compositor is doing, a JSON object on the wire.
+/// Statistics of the compositor, a JSON object on the wire.
 public struct CompositorStats: Payload, Hashable {
     /// Frames of the output so far.
     public var frames = 0

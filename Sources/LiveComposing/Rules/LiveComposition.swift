@@ -19,7 +19,8 @@ public struct LiveComposition: Sendable {
         public var decode: [UInt32: [VideoQueue.Item]] = [:]
         /// Where streams are drawn, in the order in which they are painted.
         public var cells: [CompositorCell] = []
-        /// Streams that are in no layout. Their last image is outdated when they are drawn again.
+        /// Streams that are in no layout, or have no video. Close their decoders, and forget their images. `decode` has another decoder
+        /// before it has more frames.
         public var hidden: [UInt32] = []
         /// Streams that have ended. Forget their decoders, frames and audio.
         public var ended: [UInt32] = []
@@ -27,8 +28,8 @@ public struct LiveComposition: Sendable {
 
     private struct Stream: Sendable {
         var queue = VideoQueue()
-        /// Whether it has video.
-        var hasVideo = false
+        /// When its video ended, on the server's timeline; nil while it has video.
+        var videoEnded: Duration?
         /// When a keyframe was last requested.
         var requested: Duration?
         /// When it was closed, on the server's timeline; nil while it is open.
@@ -39,6 +40,8 @@ public struct LiveComposition: Sendable {
     static let maxStreams = 128
     /// The layouts at most that are not due yet. Older ones are replaced.
     static let maxLayouts = 64
+    /// How far ahead of the present a frame may be. The one after it would wait as long.
+    static let maxLead = Duration.seconds(10)
     /// A keyframe is requested again after this time. The server limits what publishers get.
     static let requestInterval = Duration.milliseconds(500)
 
@@ -64,8 +67,14 @@ public struct LiveComposition: Sendable {
         case .layout(let layout, let time): return take(layout, at: time, now: now)
         case .open(let id, let codec, let configuration): return open(id, codec, configuration, now: now)
         case .video(let id, let time, let isKeyframe, let bytes):
-            guard streams[id]?.closed == nil, streams[id]?.hasVideo == true, isDrawn(id) else { return [] }
-            streams[id]?.queue.push(.init(time: time, isKeyframe: isKeyframe, bytes: bytes))
+            guard let stream = streams[id], stream.closed == nil, stream.videoEnded == nil, isDrawn(id) else {
+                return []
+            }
+            if time > now + Self.maxLead {
+                streams[id]?.queue.drop()
+            } else {
+                streams[id]?.queue.push(.init(time: time, isKeyframe: isKeyframe, bytes: bytes))
+            }
             return requests(of: [id], now: now)
         case .audio(let id, let time, let bytes):
             guard let stream = streams[id], stream.closed == nil else { return [] }
@@ -89,8 +98,12 @@ public struct LiveComposition: Sendable {
         }
         var stream = streams[id] ?? Stream()
         stream.closed = nil
-        stream.hasVideo = codec != nil
-        if let codec { stream.queue.open(codec, configuration: configuration) }
+        if let codec {
+            stream.videoEnded = nil
+            stream.queue.open(codec, configuration: configuration)
+        } else {
+            stream.videoEnded = stream.videoEnded ?? now
+        }
         streams[id] = stream
         return requests(of: [id], now: now)
     }
@@ -100,7 +113,10 @@ public struct LiveComposition: Sendable {
             cell.x + cell.width <= configuration.width && cell.y + cell.height <= configuration.height
         }
         guard isInside, Set(layout.cells.map(\.stream)).count == layout.cells.count else {
-            return [Self.fault("A layout has a cell outside, or a stream twice. The previous layout stays.")]
+            return [
+                Self.fault(
+                    "The layout has a cell outside the canvas, or lists a stream twice. The previous layout is kept.")
+            ]
         }
         // A layout also replaces those of the same time and later.
         layouts.removeAll { $0.time >= time }
@@ -119,8 +135,8 @@ public struct LiveComposition: Sendable {
     private mutating func requests(of ids: [UInt32], now: Duration) -> [Effect] {
         var effects: [Effect] = []
         for id in ids {
-            guard let stream = streams[id], stream.closed == nil, stream.hasVideo, stream.queue.needsKeyframe,
-                isDrawn(id)
+            guard let stream = streams[id], stream.closed == nil, stream.videoEnded == nil,
+                stream.queue.needsKeyframe, isDrawn(id)
             else { continue }
             if let requested = stream.requested, now - requested < Self.requestInterval { continue }
             streams[id]?.requested = now
@@ -141,9 +157,10 @@ public struct LiveComposition: Sendable {
         var plan = Plan()
         plan.cells = current.cells
         for (id, stream) in streams {
-            if !isDrawn(id) {
+            let hasVideo = stream.videoEnded.map { time <= $0 } ?? true
+            if !hasVideo || !isDrawn(id) {
                 plan.hidden.append(id)
-                if !stream.queue.isEmpty { streams[id]?.queue.clear() }
+                streams[id]?.queue.clear()
             } else if let items = streams[id]?.queue.take(until: time), !items.isEmpty {
                 plan.decode[id] = items
             }
