@@ -3,9 +3,9 @@ import LiveComposing
 
 /// Decodes the video of one stream.
 final class VideoDecoder {
-    /// The largest frame in pixels, that of the largest canvas. Larger ones cannot be decoded: the decoder's frames would take
-    /// the memory of all streams.
-    static let maxPixels: Int64 = 4_096 * 4_096
+    /// The largest frame in pixels, twice the largest canvas of OpenTok's API. Larger ones are damaged. A decoder keeps ten frames of
+    /// 1.5 bytes per pixel, which are 62 MB, so that the 16 streams that are drawn fit in the memory of this process.
+    static let maxPixels: Int64 = 2 * 1_920 * 1_080
 
     private let context: CodecBox
     private let packet: PacketBox

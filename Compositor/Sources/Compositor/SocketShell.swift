@@ -107,7 +107,9 @@ public struct SocketShell {
             if count > 0 {
                 waiting.removeFirst(count)
             } else if errno == EAGAIN || errno == EINTR {
-                guard waiting.count <= Self.maxWaiting else { throw ShellError(text: "The server reads nothing.") }
+                guard waiting.count <= Self.maxWaiting else {
+                    throw ShellError(text: "The server has stopped reading.")
+                }
                 return
             } else {
                 return hasEnded = true

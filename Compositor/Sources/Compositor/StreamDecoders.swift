@@ -8,9 +8,11 @@ final class StreamDecoders {
         var image: FrameBox?
         /// Increases with each image.
         var version = 0
-        /// Whether its last frame or packet was damaged. Only the first of several is reported.
-        var isDamaged = false
+        /// The kinds whose last frame or packet was damaged. Only the first of several of a kind is reported.
+        var damaged: Set<Kind> = []
     }
+
+    private enum Kind { case video, audio }
 
     private var streams: [UInt32: Stream] = [:]
     /// Frames and packets that could not be decoded.
@@ -34,7 +36,7 @@ final class StreamDecoders {
                 do throws(LibAVError) {
                     stream.video = try VideoDecoder(codec, configuration: configuration)
                 } catch {
-                    report(error, id, &stream)
+                    report(error, .video, id, &stream)
                 }
                 needsKeyframe = false
             case .frame(let frame):
@@ -45,11 +47,11 @@ final class StreamDecoders {
                         stream.image = image
                         stream.version += 1
                     }
-                    stream.isDamaged = false
+                    stream.damaged.remove(.video)
                 } catch {
                     decoder.reset()
                     needsKeyframe = true
-                    report(error, id, &stream)
+                    report(error, .video, id, &stream)
                 }
             }
         }
@@ -64,17 +66,18 @@ final class StreamDecoders {
         do throws(LibAVError) {
             let decoder = if let audio = stream.audio { audio } else { try AudioDecoder() }
             stream.audio = decoder
-            return try decoder.decode(bytes)
+            let samples = try decoder.decode(bytes)
+            stream.damaged.remove(.audio)
+            return samples
         } catch {
-            report(error, id, &stream)
+            report(error, .audio, id, &stream)
             return []
         }
     }
 
-    private func report(_ error: LibAVError, _ id: UInt32, _ stream: inout Stream) {
+    private func report(_ error: LibAVError, _ kind: Kind, _ id: UInt32, _ stream: inout Stream) {
         damaged += 1
-        if !stream.isDamaged { faults.append(CompositorFault(error.description, stream: id)) }
-        stream.isDamaged = true
+        if stream.damaged.insert(kind).inserted { faults.append(CompositorFault(error.description, stream: id)) }
     }
 
     /// Returns what to report to the server, once.
@@ -83,8 +86,12 @@ final class StreamDecoders {
         return faults
     }
 
-    /// Forgets a stream's image.
-    func hide(_ id: UInt32) { streams[id]?.image = nil }
+    /// Forgets a stream's image and closes its video decoder, whose frames would take memory. `LiveComposition` sends another decoder
+    /// before the next frame.
+    func hide(_ id: UInt32) {
+        streams[id]?.image = nil
+        streams[id]?.video = nil
+    }
 
     /// Forgets a stream.
     func remove(_ id: UInt32) { streams[id] = nil }

@@ -96,6 +96,24 @@ struct CompositorTests {
         }
     }
 
+    @Test("a stream that was hidden or whose camera was off is black until its next keyframe, then shown again")
+    func hidden() throws {
+        try TestMedia.with { media in
+            var broadcast = try SimulatedBroadcast(Self.configuration)
+            let full = [Self.cell(1, 0, 640)]
+            try broadcast.run(
+                [.open(stream: 1, .vp8, configuration: []), Self.layout(full), Self.layout([], at: 1_000)]
+                    + [Self.layout(full, at: 2_000)] + (try media.video(TestMedia.gray(80, seconds: 3), of: 1)),
+                until: .milliseconds(2_980))
+            // Its camera is turned off in its cell.
+            try broadcast.run([.open(stream: 1, nil, configuration: [])], until: .seconds(5))
+            let file = try ComposedFile(broadcast.file, media, width: 640, height: 360)
+            for frame in [0, 24, 50, 74] { #expect(file.shows(80, frame, 320, 180), "frame \(frame)") }
+            for frame in [25, 49, 76, 95] { #expect(file.shows(16, frame, 320, 180), "frame \(frame)") }
+            #expect(broadcast.faults.isEmpty)
+        }
+    }
+
     @Test("is black and silent without streams, and a stream without frames is a black cell")
     func black() throws {
         try TestMedia.with { media in
