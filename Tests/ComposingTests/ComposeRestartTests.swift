@@ -172,7 +172,7 @@ struct ComposeRestartTests {
             let script = try archive.script("yes complaint | head -c 3000000 >&2; yes line | head -c 3000000; exit 3")
             let outcome = try await ChildProcess.run(
                 script, [], directory: archive.folder, limits: .init(processor: 60, seconds: 60, nice: 0))
-            #expect(outcome.status == 3 && outcome.complaints.utf8.count == ChildProcess.maxComplaints)
+            #expect(outcome.status == 3 && outcome.standardError.utf8.count == ChildProcess.maxStandardError)
         }
     }
 

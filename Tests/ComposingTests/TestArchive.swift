@@ -30,7 +30,7 @@ struct TestArchive {
         let outcome = try await ChildProcess.run(
             try #require(FFmpegInstallation.locate("ffmpeg")), ["-nostdin", "-v", "error", "-y"] + arguments,
             directory: folder, limits: .init(processor: 300, seconds: 300, nice: 0))
-        #expect(outcome.isSuccess, "ffmpeg says: \(outcome.complaints)", sourceLocation: sourceLocation)
+        #expect(outcome.isSuccess, "ffmpeg says: \(outcome.standardError)", sourceLocation: sourceLocation)
     }
 
     /// The brightness of a stream's picture. A decoder's error is at most 3.

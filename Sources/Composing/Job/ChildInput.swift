@@ -57,14 +57,16 @@ package final class ChildInput: Sendable {
     }
 
     /// Opens the pipe, and returns the child's end of it, which its caller closes.
-    func open() throws -> Int32 {
+    ///
+    /// - Throws: `ComposeError.cannotWrite`. Then nothing is open.
+    func open(_ makePipe: ChildStreams.MakePipe = ChildStreams.makePipe) throws -> Int32 {
         // A child that has ended must not end this process. This thread belongs to the child.
         var signals = sigset_t()
         sigemptyset(&signals)
         sigaddset(&signals, SIGPIPE)
         pthread_sigmask(SIG_BLOCK, &signals, nil)
-        guard let pipe = ChildProcess.pipe() else { throw ComposeError.cannotWrite("A pipe") }
-        guard let wake = ChildProcess.pipe() else {
+        guard let pipe = makePipe() else { throw ComposeError.cannotWrite("A pipe") }
+        guard let wake = makePipe() else {
             for descriptor in [pipe.read, pipe.write] { closeDescriptor(descriptor) }
             throw ComposeError.cannotWrite("A pipe")
         }

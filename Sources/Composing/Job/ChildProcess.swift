@@ -31,19 +31,19 @@ package final class ChildProcess: Sendable {
     package struct Outcome: Sendable {
         /// The exit status; nil if a signal ended the child.
         package var status: Int32?
-        /// The first bytes of its standard error, at most `maxComplaints`.
-        package var complaints: String
+        /// The first bytes of its standard error, at most `maxStandardError`.
+        package var standardError: String
 
         package var isSuccess: Bool { status == 0 }
         /// The last line of the standard error, or what happened if there is none.
         package var reason: String {
-            complaints.split(whereSeparator: \.isNewline).last.map(String.init)
+            standardError.split(whereSeparator: \.isNewline).last.map(String.init)
                 ?? status.map { "exit status \($0)" } ?? "ended by a signal"
         }
     }
 
     /// The bytes of a child's standard error that are kept. A damaged file makes ffmpeg print a line for each frame.
-    package static let maxComplaints = 16 << 10
+    package static let maxStandardError = 16 << 10
 
     private enum State {
         case waiting
@@ -96,25 +96,23 @@ package final class ChildProcess: Sendable {
         _ onLine: (Substring) -> Void
     ) throws -> Outcome {
         defer { input?.end() }
-        guard let output = Self.pipe(), let errors = Self.pipe() else { throw ComposeError.cannotWrite("A pipe") }
-        defer { for descriptor in [output.read, errors.read] { close(descriptor) } }
-        let standardInput = try input?.open()
+        var streams = try ChildStreams(input)
+        defer { streams.close() }
         let id = state.withLock { state -> pid_t? in
             guard case .waiting = state else { return nil }
             let id = Self.spawn(
-                executable, arguments, directory, input: standardInput, output: output.write, errors: errors.write,
-                limits
-            )
+                executable, arguments, directory, input: streams.input, output: streams.output.write,
+                errors: streams.errors.write, limits)
             if let id { state = .running(id) }
             return id
         }
-        for descriptor in [output.write, errors.write] + (standardInput.map { [$0] } ?? []) { close(descriptor) }
+        streams.closeChildEnds()
         guard let id else {
             if case .cancelled = state.withLock({ $0 }) { throw CancellationError() }
             throw ComposeError.ffmpegMissing(executable)
         }
         var reader = Reader(deadline: Date().addingTimeInterval(limits.seconds))
-        reader.read(output: output.read, errors: errors.read, input, onLine) { kill(id, SIGKILL) }
+        reader.read(output: streams.output.read, errors: streams.errors.read, input, onLine) { kill(id, SIGKILL) }
         // The child is a zombie or about to be one. Wait without reaping first, so that `cancel` never kills another process.
         var information = siginfo_t()
         while waitid(P_PID, id_t(id), &information, WEXITED | WNOWAIT) != 0, errno == EINTR {}
@@ -122,12 +120,7 @@ package final class ChildProcess: Sendable {
         var status: Int32 = 0
         while waitpid(id, &status, 0) < 0, errno == EINTR {}
         let code = status & 0x7f == 0 ? status >> 8 & 0xff : nil
-        return Outcome(status: code, complaints: String(decoding: reader.complaints, as: UTF8.self))
-    }
-
-    static func pipe() -> (read: Int32, write: Int32)? {
-        var ends: [Int32] = [0, 0]
-        return confab_spawn_pipe(&ends) == 0 ? (ends[0], ends[1]) : nil
+        return Outcome(status: code, standardError: String(decoding: reader.standardError, as: UTF8.self))
     }
 
     private static func spawn(
@@ -152,7 +145,7 @@ private func readBytes(_ descriptor: Int32, _ buffer: inout [UInt8]) -> Int {
 /// Reads a child's standard output and standard error until both end, and writes its standard input.
 private struct Reader {
     let deadline: Date
-    private(set) var complaints: [UInt8] = []
+    private(set) var standardError: [UInt8] = []
     private var line: [UInt8] = []
     /// Lines of progress have at most 40 bytes.
     private static let maxLine = 4_096
@@ -179,7 +172,8 @@ private struct Reader {
                     continue
                 }
                 if item.fd == errors {
-                    complaints += buffer.prefix(min(count, max(0, ChildProcess.maxComplaints - complaints.count)))
+                    standardError += buffer.prefix(
+                        min(count, max(0, ChildProcess.maxStandardError - standardError.count)))
                 } else {
                     take(buffer.prefix(count), onLine)
                 }

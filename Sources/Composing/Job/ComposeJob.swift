@@ -216,12 +216,12 @@ struct ComposeRun: Sendable {
             processor: UInt64(60 + 30 * seconds), seconds: 120 + 120 * seconds, nice: Int32(job.nice))
         let outcome = try await ChildProcess.run(
             ffmpeg.path, command.arguments, directory: files.folder, limits: limits, onLine: onLine)
-        for line in outcome.complaints.split(whereSeparator: \.isNewline) { files.note("ffmpeg: \(line)") }
+        for line in outcome.standardError.split(whereSeparator: \.isNewline) { files.note("ffmpeg: \(line)") }
         return outcome
     }
 
     func failIfFull(_ outcome: ChildProcess.Outcome) throws {
-        guard files.isDiskFull || outcome.complaints.contains("No space left on device") else { return }
+        guard files.isDiskFull || outcome.standardError.contains("No space left on device") else { return }
         throw ComposeError.diskFull
     }
 }
