@@ -63,6 +63,15 @@ struct RTMPTests {
         #expect(good.url == "rtmps://a.example:1936/live/key?x=1" && good.host == "a.example" && good.port == 1_936)
         #expect("\(good)" == "rtmps://a.example:1936" && good.isEncrypted)
         #expect(good.withoutSecret("open key?x=1: refused") == "open (stream name): refused")
+        let token = try RTMPDestination(serverURL: "rtmp://a.example/app?token=SECRET/", streamName: "key")
+        for line in [
+            "Error opening output \(token.url): refused", "\(token.serverURL): refused",
+            "rtmp://a.example/app?token=SECRET: refused", "app app?token=SECRET playpath key",
+        ] {
+            let shown = token.withoutSecret(line)
+            #expect(!shown.contains("SECRET") && !shown.contains("key") && shown.count > 8, "\(shown)")
+        }
+        #expect(token.withoutSecret("Error opening \(token.url).") == "Error opening rtmp://a.example:1935.")
         #expect(try RTMPDestination(serverURL: "rtmp://[::1]/app", streamName: "a").host == "::1")
         let bad: [(String, String, RTMPDestination.Fault)] = [
             ("http://a/live", "k", .badScheme), ("rtmp:a/live", "k", .badScheme), ("rtmp:///live", "k", .badHost),

@@ -2,7 +2,7 @@ import Wire
 
 /// Where a broadcast is sent over RTMP: a checked URL, whose last part is the stream name.
 ///
-/// The stream name is a secret of its owner. It is in no description.
+/// The stream name is a secret of its owner, and the server URL may contain one (`?token=…`). They are in no description.
 public struct RTMPDestination: Hashable, Sendable, CustomStringConvertible {
     /// Why a URL or a stream name is refused, with a stable name as its raw value.
     public enum Fault: String, Error, Sendable, CustomStringConvertible {
@@ -37,7 +37,7 @@ public struct RTMPDestination: Hashable, Sendable, CustomStringConvertible {
     public let port: Int
     /// Whether the connection is encrypted (rtmps).
     public let isEncrypted: Bool
-    /// `serverUrl` as it was given.
+    /// `serverUrl` as it was given. May contain a secret.
     public let serverURL: String
     /// `streamName` as it was given. A secret.
     public let streamName: String
@@ -101,9 +101,17 @@ public struct RTMPDestination: Hashable, Sendable, CustomStringConvertible {
         return (String(host), port)
     }
 
-    /// Returns a text, such as a message of ffmpeg, without the secret.
+    /// Returns a text, such as a message of ffmpeg, without the secrets.
     public func withoutSecret(_ text: String) -> String {
-        text.split(separator: streamName, omittingEmptySubsequences: false).joined(separator: "(stream name)")
+        var replacements = [(url, description), (serverURL, description)]
+        // ffmpeg also prints parts of the URL.
+        if let query = serverURL.split(separator: "?", maxSplits: 1).dropFirst().first?.split(separator: "/").first {
+            replacements.append((String(query), "(query)"))
+        }
+        replacements.append((streamName, "(stream name)"))
+        return replacements.reduce(text) { text, replacement in
+            text.split(separator: replacement.0, omittingEmptySubsequences: false).joined(separator: replacement.1)
+        }
     }
 
     /// The arguments for ffmpeg, which reads fragmented MP4 from its standard input and sends it without encoding it again.
