@@ -73,7 +73,7 @@ public final class HLSOrigin: Sendable {
 
     /// Takes the next part.
     ///
-    /// - Parameter wall: the time of day at which its first picture was shown.
+    /// - Parameter wall: the time of day at which its first frame was shown.
     /// - Throws: an error of the disk. The stream cannot continue then.
     public func append(_ part: MediaPart, wall: Timestamp) throws {
         try change { $0.append(part, at: $1, wall: wall) }
@@ -89,15 +89,26 @@ public final class HLSOrigin: Sendable {
         answer { $0.reloads.expire(at: self.clock()) }
     }
 
-    /// Removes all files. All later requests are refused.
-    public func remove() {
-        answer { state in
-            state.isRemoved = true
-            state.files = [:]
-            state.stored = []
-            return state.held.keys.map { ($0, .refuse(.notFound)) }
+    /// Removes all files. All requests are refused, and what is fed later changes nothing.
+    ///
+    /// - Throws: an error of the disk if the folder could not be removed. It may be called again then.
+    public func remove() throws {
+        // First wait for a change that is being written, which would add files to a folder that is being removed.
+        try next.withLock { _ in
+            answer { state in
+                state.isRemoved = true
+                state.files = [:]
+                state.stored = []
+                state.reloads = BlockingReloads(maxHeld: state.reloads.maxHeld)
+                return state.held.keys.map { ($0, .refuse(.notFound)) }
+            }
+            guard case .folder(let path) = place else { return }
+            do {
+                try FileManager.default.removeItem(atPath: path)
+            } catch {
+                if FileManager.default.fileExists(atPath: path) { throw error }
+            }
         }
-        if case .folder(let path) = place { try? FileManager.default.removeItem(atPath: path) }
     }
 
     /// Answers a request, at once or when what it asks for exists.
@@ -187,6 +198,7 @@ public final class HLSOrigin: Sendable {
     /// Changes the stream, stores the files, and then lets viewers see it.
     private func change(_ body: (inout HLSStream, Timestamp) -> [HLSChange]) throws {
         try next.withLock { stream in
+            guard !state.withLock({ $0.isRemoved }) else { return }
             let changes = body(&stream, clock())
             if case .folder(let path) = place { try Self.write(changes, to: path) }
             let changed = stream
