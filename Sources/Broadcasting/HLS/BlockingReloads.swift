@@ -56,7 +56,7 @@ public enum HLSRefusal: Error, Hashable, Sendable {
 /// A pure machine. Its owner holds each request until an answer comes: from the call itself, from `advance` after each change of the
 /// stream, or from `expire`. A waiting request takes no thread, and at most `maxHeld` wait.
 public struct BlockingReloads: Sendable {
-    /// The name that the owner gives a request.
+    /// Identifies a request. Chosen by the owner.
     public typealias RequestID = UInt64
 
     /// What to do with a request.
@@ -68,7 +68,7 @@ public struct BlockingReloads: Sendable {
         case refuse(HLSRefusal)
     }
 
-    private enum Wish: Hashable {
+    private enum Condition: Hashable {
         case segment(Int)
         case position(HLSPosition)
         case part(HLSFile)
@@ -76,7 +76,7 @@ public struct BlockingReloads: Sendable {
 
     /// The maximum number of requests that wait.
     public let maxHeld: Int
-    private var waiting: [RequestID: (wish: Wish, until: Timestamp)] = [:]
+    private var waiting: [RequestID: (condition: Condition, until: Timestamp)] = [:]
 
     public init(maxHeld: Int = 10_000) { self.maxHeld = maxHeld }
 
@@ -98,17 +98,17 @@ public struct BlockingReloads: Sendable {
         guard let directives, let partTarget = stream.settings.partTarget, !stream.isEnded else { return .send }
         let last = stream.last ?? HLSPosition(segment: 0, part: -1)
         guard directives.segment <= last.segment + 2 else { return .refuse(.badRequest) }
-        let wish: Wish
+        let condition: Condition
         if let part = directives.part {
             // The Advance Part Limit: as many parts as three seconds have, but at least three.
             let limit = Int((Duration.seconds(3) / min(partTarget, .seconds(1))).rounded(.up))
             let known = directives.segment < last.segment ? Int.max : directives.segment > last.segment ? 0 : last.part
             guard known == .max || part <= known + limit else { return .refuse(.badRequest) }
-            wish = .position(HLSPosition(segment: directives.segment, part: part))
+            condition = .position(HLSPosition(segment: directives.segment, part: part))
         } else {
-            wish = .segment(directives.segment)
+            condition = .segment(directives.segment)
         }
-        return decide(wish, id, stream, now)
+        return decide(condition, id, stream, now)
     }
 
     /// Decides about a request for a file. The part that comes next is waited for, because the playlist names it.
@@ -124,7 +124,7 @@ public struct BlockingReloads: Sendable {
 
     /// Takes a change of the stream. Returns the requests that can be answered now.
     public mutating func advance(_ stream: HLSStream) -> [(id: RequestID, answer: Answer)] {
-        release { wish, _ in Self.answer(wish, stream) }
+        release { condition, _ in Self.answer(condition, stream) }
     }
 
     /// Returns the requests that have waited too long.
@@ -135,17 +135,19 @@ public struct BlockingReloads: Sendable {
     /// Forgets a request whose client is gone.
     public mutating func cancel(_ id: RequestID) { waiting[id] = nil }
 
-    private mutating func decide(_ wish: Wish, _ id: RequestID, _ stream: HLSStream, _ now: Timestamp) -> Answer {
-        let answer = Self.answer(wish, stream)
+    private mutating func decide(_ condition: Condition, _ id: RequestID, _ stream: HLSStream, _ now: Timestamp)
+        -> Answer
+    {
+        let answer = Self.answer(condition, stream)
         guard answer == .wait else { return answer }
         guard waiting.count < maxHeld else { return .refuse(.unavailable) }
-        waiting[id] = (wish, now + stream.settings.longestHold)
+        waiting[id] = (condition, now + stream.settings.longestHold)
         return .wait
     }
 
-    private static func answer(_ wish: Wish, _ stream: HLSStream) -> Answer {
+    private static func answer(_ condition: Condition, _ stream: HLSStream) -> Answer {
         let isThere =
-            switch wish {
+            switch condition {
             case .segment(let number): stream.lastSegment.map { $0 >= number } ?? false
             // The next segment also answers a part that its segment does not have (§6.2.5.2).
             case .position(let position): stream.last.map { $0 >= position } ?? false
@@ -153,14 +155,14 @@ public struct BlockingReloads: Sendable {
             }
         if isThere { return .send }
         guard stream.isEnded else { return .wait }
-        if case .part = wish { return .refuse(.notFound) }
+        if case .part = condition { return .refuse(.notFound) }
         return .send
     }
 
-    private mutating func release(_ answer: (Wish, Timestamp) -> Answer) -> [(id: RequestID, answer: Answer)] {
+    private mutating func release(_ answer: (Condition, Timestamp) -> Answer) -> [(id: RequestID, answer: Answer)] {
         var answers: [(id: RequestID, answer: Answer)] = []
         for (id, request) in waiting {
-            let answer = answer(request.wish, request.until)
+            let answer = answer(request.condition, request.until)
             if answer != .wait { answers.append((id, answer)) }
         }
         for (id, _) in answers { waiting[id] = nil }

@@ -15,7 +15,7 @@ struct HLSSegment: Hashable, Sendable {
     let initialization: Int
     /// Whether another encoder made the segment before it.
     let isDiscontinuous: Bool
-    /// When its first picture was shown.
+    /// When its first frame was shown.
     let time: Timestamp
     /// The number of its first part.
     let firstPart: Int

@@ -33,7 +33,7 @@ public struct HLSSettings: Hashable, Sendable {
         (self.bitrate, self.maxBytes) = (bitrate, maxBytes)
     }
 
-    /// Segments of 3.84 s, which are two groups of 48 pictures at 25 per second. Viewers are 15 to 20 s behind.
+    /// Segments of 3.84 s, which are two groups of 48 frames at 25 per second. Viewers are 15 to 20 s behind.
     ///
     /// The minimum is between one and two groups.
     public static let standard = HLSSettings(targetDuration: 4, minSegment: .seconds(3), window: .segments(8))

@@ -35,7 +35,7 @@ public struct HLSStream: Sendable {
     private var initializationCount = 0
     private var open: OpenSegment?
     private var listed: [HLSSegment] = []
-    private var departed: [(segment: HLSSegment, until: Timestamp)] = []
+    private var expired: [(segment: HLSSegment, until: Timestamp)] = []
     private var isDiscontinuous = false
     private var nextSegment = 0
     private var nextPart = 0
@@ -73,7 +73,7 @@ public struct HLSStream: Sendable {
     public mutating func begin(_ initialization: MP4Initialization, at now: Timestamp) -> [HLSChange] {
         guard !isEnded else { return [] }
         var changes = close(at: now)
-        // Encoders that fail again and again before their first part leave nothing behind.
+        // If an encoder failed before its first part, remove its initialization section.
         if let previous = initializations.last?.number, !isUsed(previous) {
             initializations.removeLast()
             changes.append(.remove(.initialization(previous)))
@@ -92,7 +92,7 @@ public struct HLSStream: Sendable {
     ///
     /// - Parameters:
     ///   - now: the time of timers.
-    ///   - wall: the time of day at which the part's first picture was shown.
+    ///   - wall: the time of day at which the part's first frame was shown.
     public mutating func append(_ part: MediaPart, at now: Timestamp, wall: Timestamp) -> [HLSChange] {
         guard !isEnded, let initialization = initializations.last?.number, part.startsSegment || open != nil else {
             return []
@@ -132,13 +132,13 @@ public struct HLSStream: Sendable {
     /// Returns the files that were fetchable for long enough after they left the playlist. `append` calls this too.
     public mutating func expire(at now: Timestamp) -> [HLSChange] {
         var changes: [HLSChange] = []
-        while let oldest = departed.first, !isEnded, oldest.until <= now || isTooLarge {
-            departed.removeFirst()
+        while let oldest = expired.first, !isEnded, oldest.until <= now || isTooLarge {
+            expired.removeFirst()
             storedBytes -= oldest.segment.size
             changes += oldest.segment.files(settings).map(HLSChange.remove)
         }
         let needed =
-            departed.first?.segment.initialization ?? listed.first?.initialization ?? open?.segment.initialization
+            expired.first?.segment.initialization ?? listed.first?.initialization ?? open?.segment.initialization
             ?? initializationCount
         for unused in initializations.prefix(while: { $0.number < needed }) {
             changes.append(.remove(.initialization(unused.number)))
@@ -170,7 +170,7 @@ public struct HLSStream: Sendable {
             listedDuration -= oldest.duration
             if oldest.isDiscontinuous { discontinuitySequence += 1 }
             // RFC 8216 §6.2.2.
-            departed.append((oldest, now + oldest.duration + longestPlaylist))
+            expired.append((oldest, now + oldest.duration + longestPlaylist))
         }
         changes += expire(at: now)
         return changes
@@ -186,7 +186,7 @@ public struct HLSStream: Sendable {
         switch settings.window {
         case .everything: return false
         case .segments(let count):
-            return listed.count > count && (isLongEnough || listed.count > 4 * count) || isTooLarge && departed.isEmpty
+            return listed.count > count && (isLongEnough || listed.count > 4 * count) || isTooLarge && expired.isEmpty
         case .duration(let most):
             return listed.count > Self.maxListed || isLongEnough && shortened >= most
         }
@@ -198,7 +198,7 @@ public struct HLSStream: Sendable {
     }
 
     private func isUsed(_ initialization: Int) -> Bool {
-        listed.last?.initialization == initialization || departed.last?.segment.initialization == initialization
+        listed.last?.initialization == initialization || expired.last?.segment.initialization == initialization
     }
 
     private mutating func render() {

@@ -4,9 +4,9 @@ import MediaFiles
 public struct MediaPart: Hashable, Sendable {
     /// The boxes `moof` and `mdat`, for all tracks.
     public var bytes: [UInt8]
-    /// When the first picture is decoded, from the encoder's start.
+    /// When the first frame is decoded, from the encoder's start.
     public var start: Duration
-    /// How long its pictures are shown. More than 0.
+    /// How long its frames are shown. More than 0.
     public var duration: Duration
     /// Whether it starts with a keyframe.
     public var isIndependent: Bool
@@ -80,14 +80,14 @@ public struct Segmenter: Sendable {
 
     /// Times in playlists are rounded, so a part may seem this much longer.
     private static let tolerance: Duration = .milliseconds(1)
-    /// The maximum number of bytes with sound alone that wait for a picture.
+    /// The maximum number of bytes with audio alone that wait for a video frame.
     static let maxHeld = 1 << 20
 
     private let rules: Rules
     private var reader = FragmentedMP4Reader()
     private var leading: MP4Initialization.Track?
     private var failure: SegmenterError?
-    /// Fragments without pictures, which are put before the next fragment with pictures.
+    /// Fragments without video, which are put before the next fragment with video.
     private var held: [UInt8] = []
     /// When the segment in progress started; nil before the first keyframe.
     private var segmentStart: Duration?
@@ -136,7 +136,7 @@ public struct Segmenter: Sendable {
         guard let run = fragment.run(of: leading.id), run.duration > 0 else {
             guard segmentStart != nil else { return nil }
             guard held.count + fragment.bytes.count <= Self.maxHeld else {
-                throw MediaFileError(.tooLarge, "has more than \(Self.maxHeld) bytes of sound without a picture")
+                throw MediaFileError(.tooLarge, "has more than \(Self.maxHeld) bytes of audio without a video frame")
             }
             held += fragment.bytes
             return nil

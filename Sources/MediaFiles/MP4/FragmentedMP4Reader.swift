@@ -8,7 +8,7 @@
 /// ```
 ///
 /// It reads what ffmpeg writes with `-movflags empty_moov+default_base_moof+frag_keyframe`: `ftyp`, `moov`, then `moof` and `mdat`
-/// in turn. Boxes between them that players do not need are left out. At most ``maxFragment`` bytes wait for the rest of a box.
+/// in turn. Boxes between them that players do not need are skipped. At most ``maxFragment`` bytes wait for the rest of a box.
 public struct FragmentedMP4Reader: Sendable {
     /// What is in the stream.
     public enum Item: Hashable, Sendable {
@@ -21,10 +21,10 @@ public struct FragmentedMP4Reader: Sendable {
     public static let maxInitialization = 256 << 10
     /// The maximum size of a fragment in bytes. Ten seconds at 6 Mbit/s have half of it.
     public static let maxFragment = 16 << 20
-    /// The maximum size in bytes of a box that is left out.
-    static let maxOther = 1 << 20
-    /// Boxes that are left out. The rest is an error, because a stream that is out of step would otherwise be silent.
-    private static let others: Set = ["emsg", "free", "mfra", "prft", "sidx", "skip", "styp", "uuid"]
+    /// The maximum size in bytes of a box that is skipped.
+    static let maxSkipped = 1 << 20
+    /// Boxes that are skipped. Any other box is an error, because the reader would have lost its place in the stream.
+    private static let skipped: Set = ["emsg", "free", "mfra", "prft", "sidx", "skip", "styp", "uuid"]
 
     private enum State: Equatable {
         /// Before `ftyp`.
@@ -86,7 +86,7 @@ public struct FragmentedMP4Reader: Sendable {
         case (.fragment(let header, _), "mdat"): most = Self.maxFragment - header.count
         case (.fragment, _): throw MediaFileError(.damaged, "has a fragment without media")
         case (.start, _): throw MediaFileError(.notThisFormat, "is not an MP4 file")
-        case (_, let kind) where Self.others.contains(kind): most = Self.maxOther
+        case (_, let kind) where Self.skipped.contains(kind): most = Self.maxSkipped
         default: throw MediaFileError(.damaged, "has a box that is not expected")
         }
         guard box.size <= Int64(most) else { throw MediaFileError(.tooLarge, "has a box with more than \(most) bytes") }

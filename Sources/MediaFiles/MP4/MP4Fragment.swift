@@ -1,23 +1,23 @@
 import RTC
 
-/// A fragment of fragmented MP4: the pictures and the sound of a short time (the boxes `moof` and `mdat`, ISO/IEC 14496-12 §8.8).
+/// A movie fragment: a short section of audio and video (`moof` and `mdat`, ISO/IEC 14496-12 §8.8).
 public struct MP4Fragment: Hashable, Sendable {
-    /// The samples of one track. A sample is a picture, or one packet of sound.
+    /// The samples of one track. A sample is a frame of video or audio.
     public struct Run: Hashable, Sendable {
         /// The number of the track.
         public var track: UInt32
-        /// When the first sample is decoded, in units of the track.
+        /// When the first sample is decoded, in the track's timescale.
         public var start: Int64
-        /// The sum of the durations of all samples, in units of the track.
+        /// The sum of the durations of all samples, in the track's timescale.
         public var duration: Int64
         public var samples: Int
         /// Whether a decoder can start with the first sample.
         public var startsWithSync: Bool
     }
 
-    /// The maximum number of samples. Ten seconds with 50 pictures and 50 packets of sound per second have 1,000.
+    /// The maximum number of samples. Ten seconds with 50 video frames and 50 audio frames per second have 1,000.
     public static let maxSamples = 20_000
-    /// The latest time in units of a track. Sums of times cannot overflow below it.
+    /// The latest time in a track's timescale. Sums of times cannot overflow below it.
     static let maxTime: UInt64 = 1 << 56
 
     /// Both boxes as they were read, for a segment.
@@ -79,7 +79,7 @@ private struct TrackReading {
 
     func run() throws(MediaFileError) -> MP4Fragment.Run {
         guard let track, let start else {
-            throw MediaFileError(.damaged, "has a fragment that does not say its track or its time")
+            throw MediaFileError(.damaged, "has a fragment without a track ID or a decode time")
         }
         return MP4Fragment.Run(
             track: track, start: start, duration: duration, samples: samples, startsWithSync: startsWithSync)

@@ -1,9 +1,9 @@
 import RTC
 
-/// The start of fragmented MP4, without pictures and sound: what a decoder needs before the first fragment (the boxes `ftyp` and
+/// The start of fragmented MP4, without audio and video: what a decoder needs before the first fragment (the boxes `ftyp` and
 /// `moov`, ISO/IEC 14496-12 §8.8; the Media Initialization Section of RFC 8216 §3.3).
 public struct MP4Initialization: Hashable, Sendable {
-    /// A track of pictures or of sound.
+    /// A video track or an audio track.
     public struct Track: Hashable, Sendable {
         /// What a track contains.
         public enum Kind: Sendable { case video, audio }
@@ -15,7 +15,7 @@ public struct MP4Initialization: Hashable, Sendable {
         public var timescale: UInt32
         /// The codec as in `CODECS` of a playlist (RFC 6381), such as `avc1.42c01f` or `mp4a.40.2`.
         public var codec: String
-        /// The size of the picture in pixels; 0 for sound.
+        /// The size of the video in pixels; 0 for audio.
         public var width = 0, height = 0
         /// What applies to samples for which a fragment says nothing.
         var defaults = Defaults()

@@ -4,13 +4,13 @@ public struct MP4Tracks: Hashable, Sendable {
     public struct Track: Hashable, Sendable {
         /// `vide`, `soun`, or another handler.
         public var kind: String
-        /// The number of pictures, or of encoded parts of the sound (1024 samples each in AAC).
+        /// The number of video frames, or of audio frames (1024 samples each in AAC).
         public var samples: Int
 
         public init(kind: String, samples: Int) { (self.kind, self.samples) = (kind, samples) }
     }
 
-    /// The maximum size of the index in bytes: 24 hours of pictures and sound have 60 MB.
+    /// The maximum size of the index in bytes: 24 hours of audio and video have 60 MB.
     static let maxIndex: Int64 = 128 << 20
     /// The maximum number of boxes at the top of the file. ffmpeg writes four.
     static let maxBoxes = 64
