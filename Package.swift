@@ -321,8 +321,8 @@ let package = Package(
         .testTarget(
             name: "FuzzTests",
             dependencies: [
-                "Cluster", "Layout", "LiveComposing", "MediaFiles", "RTC", "Redis", "Server", "Signaling",
-                "TestSupport", "Wire",
+                "Broadcasting", "Cluster", "Layout", "LiveComposing", "MediaFiles", "RTC", "Redis", "Server",
+                "Signaling", "TestSupport", "Wire",
             ],
             swiftSettings: settings
         ),

@@ -53,6 +53,8 @@ let package = Package(
         .target(name: "Layout", swiftSettings: watched),
         .target(name: "LiveComposing", dependencies: ["Layout", "Wire"], swiftSettings: watched),
         .target(name: "MediaFiles", dependencies: ["RTC", "Wire"], swiftSettings: watched),
+        // Without the shells, which start programs.
+        .target(name: "Broadcasting", dependencies: ["MediaFiles", "Wire"], swiftSettings: watched),
         // Only the parser and the state machines.
         .target(
             name: "Redis",
@@ -66,7 +68,9 @@ let package = Package(
         .target(
             name: "FuzzTargets",
             dependencies: [
-                "Cluster", "Layout", "LiveComposing", "MediaFiles", "RTC", "Redis", "Server", "Signaling", "Wire",
+                "Broadcasting", "Cluster", "Layout", "LiveComposing", "MediaFiles", "RTC", "Redis", "Server",
+                "Signaling",
+                "Wire",
             ],
             swiftSettings: watched
         ),

@@ -65,7 +65,7 @@ function declarations(texts) {
  */
 const imports = new Map([
   ['Wire', ['Wire']], ['Cluster', ['Cluster']], ['Signaling', ['Wire', 'Cluster', 'Signaling']], ['RTC', ['RTC']], ['MediaFiles', ['Wire', 'RTC', 'MediaFiles']], ['Layout', ['Layout']], ['LiveComposing', ['Wire', 'Layout', 'LiveComposing']],
-  ['Redis', ['Wire', 'Redis']],
+  ['Broadcasting', ['Wire', 'MediaFiles', 'Broadcasting']], ['Redis', ['Wire', 'Redis']],
 ]);
 
 /** @param {string} file @param {string} text @param {Map<string, Set<string>>} declaring */

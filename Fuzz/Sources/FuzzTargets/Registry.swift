@@ -51,6 +51,8 @@ extension FuzzTarget {
         .recordings,
         .mediaRecorder,
         .recovery,
+        .segments,
+        .broadcastTexts,
         .positions,
         .pushEndpoints,
         .pushAnswers,
