@@ -120,10 +120,10 @@ let package = Package(
         ),
         // Broadcasts over HLS and RTMP: segments, playlists and targets as pure machines, and the shells around them (`Shell/`).
         .target(
-            name: "Broadcasting", dependencies: ["Composing", "MediaFiles", "Wire"], swiftSettings: settings),
+            name: "Broadcasting", dependencies: ["Composing", "LiveComposing", "MediaFiles", "Wire"], swiftSettings: settings),
         .testTarget(
             name: "BroadcastingTests",
-            dependencies: ["Broadcasting", "Composing", "MediaFiles", "TestSupport", "Wire"],
+            dependencies: ["Broadcasting", "Composing", "LiveComposing", "MediaFiles", "TestSupport", "Wire"],
             swiftSettings: settings
         ),
         // Peer connections without a browser. Shared by the SDK's engine for Linux, which must not contain a

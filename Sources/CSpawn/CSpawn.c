@@ -29,14 +29,14 @@ static void limit(int resource, uint64_t value) {
   setrlimit(resource, &both);
 }
 
-// Closes all descriptors from 3 on, except one that is closed by exec.
-static void close_others(int kept) {
+// Closes all descriptors from `first` on, except one that is closed by exec.
+static void close_others(int first, int kept) {
 #ifdef __linux__
-  if (kept > 3) close_range(3, (unsigned)kept - 1, 0);
+  if (kept > first) close_range((unsigned)first, (unsigned)kept - 1, 0);
   if (close_range((unsigned)kept + 1, ~0U, 0) == 0) return;
 #endif
   // Kernels before 5.9, and macOS.
-  for (int descriptor = 3; descriptor < 65536; descriptor++) {
+  for (int descriptor = first; descriptor < 65536; descriptor++) {
     if (descriptor != kept) close(descriptor);
   }
 }
@@ -44,7 +44,7 @@ static void close_others(int kept) {
 // The child between fork and exec. Other threads do not exist here, so only system calls are allowed.
 static void run_child(
   const char *path, char *const arguments[], char *const environment[], const char *directory, int input, int output,
-  int errors, const struct confab_spawn_limits *limits, int report, pid_t parent) {
+  int errors, int channel, const struct confab_spawn_limits *limits, int report, pid_t parent) {
   struct sigaction standard = {.sa_handler = SIG_DFL};
   // Ignored signals stay ignored in programs. There are 64, and SIGKILL and SIGSTOP fail without harm.
   for (int number = 1; number < 65; number++) sigaction(number, &standard, NULL);
@@ -63,8 +63,13 @@ static void run_child(
   output = fcntl(output, F_DUPFD_CLOEXEC, 10);
   errors = fcntl(errors, F_DUPFD_CLOEXEC, 10);
   int kept = fcntl(report, F_DUPFD_CLOEXEC, 10);
-  if (input >= 0 && dup2(input, 0) == 0 && dup2(output, 1) == 1 && dup2(errors, 2) == 2 && kept >= 0) {
-    close_others(kept);
+  int hasChannel = channel >= 0;
+  // Only now is 3 free: it may have been any of these descriptors.
+  if (hasChannel) channel = fcntl(channel, F_DUPFD_CLOEXEC, 10);
+  if (
+    input >= 0 && dup2(input, 0) == 0 && dup2(output, 1) == 1 && dup2(errors, 2) == 2 && kept >= 0 &&
+    (!hasChannel || dup2(channel, 3) == 3)) {
+    close_others(hasChannel ? 4 : 3, kept);
     if (chdir(directory) == 0) {
       setpriority(PRIO_PROCESS, 0, limits->nice);
       limit(RLIMIT_CPU, limits->processor);
@@ -81,7 +86,7 @@ static void run_child(
 
 pid_t confab_spawn(
   const char *path, char *const arguments[], char *const environment[], const char *directory, int input, int output,
-  int errors, const struct confab_spawn_limits *limits) {
+  int errors, int channel, const struct confab_spawn_limits *limits) {
   int report[2];
   if (confab_spawn_pipe(report) != 0) return -1;
   // No handler of this process may run in the child.
@@ -91,7 +96,8 @@ pid_t confab_spawn(
   pid_t parent = getpid();
   pid_t child = fork();
   if (child == 0) {
-    run_child(path, arguments, environment, directory, input, output, errors, limits, report[1], parent);
+    run_child(
+      path, arguments, environment, directory, input, output, errors, channel, limits, report[1], parent);
   }
   int failure = errno;
   pthread_sigmask(SIG_SETMASK, &before, NULL);

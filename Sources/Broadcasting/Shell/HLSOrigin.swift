@@ -10,6 +10,7 @@ import Wire
 public final class HLSOrigin: Sendable {
     /// Where files are kept.
     public enum Place: Sendable {
+        /// In this process.
         case memory
         /// The path of a folder that exists, for streams whose viewers can go back far. Only this stream uses it.
         case folder(String)

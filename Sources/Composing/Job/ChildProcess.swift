@@ -60,11 +60,12 @@ package final class ChildProcess: Sendable {
     ///   - executable: a path.
     ///   - directory: the child's working directory.
     ///   - input: what the child reads from its standard input, which is empty without it. Belongs to one child.
+    ///   - channel: an open descriptor that becomes the child's descriptor 3. It is closed in this process.
     ///   - onLine: called with each line of the standard output, on another thread.
     /// - Throws: `ComposeError.ffmpegMissing` if the command cannot be started, and `CancellationError`.
     package static func run(
         _ executable: String, _ arguments: [String], directory: String, limits: Limits, input: ChildInput? = nil,
-        onLine: @escaping @Sendable (Substring) -> Void = { _ in }
+        channel: Int32? = nil, onLine: @escaping @Sendable (Substring) -> Void = { _ in }
     ) async throws -> Outcome {
         let child = ChildProcess()
         let outcome = try await withTaskCancellationHandler {
@@ -72,7 +73,8 @@ package final class ChildProcess: Sendable {
                 // A thread, because it waits for the child all the time.
                 Thread.detachNewThread {
                     continuation.resume(
-                        with: Result { try child.run(executable, arguments, directory, limits, input, onLine) })
+                        with: Result { try child.run(executable, arguments, directory, limits, input, channel, onLine) }
+                    )
                 }
             }
         } onCancel: {
@@ -93,20 +95,24 @@ package final class ChildProcess: Sendable {
 
     private func run(
         _ executable: String, _ arguments: [String], _ directory: String, _ limits: Limits, _ input: ChildInput?,
-        _ onLine: (Substring) -> Void
+        _ channel: Int32?, _ onLine: (Substring) -> Void
     ) throws -> Outcome {
         defer { input?.end() }
+        var channel = channel
+        defer { if let channel { close(channel) } }
         var streams = try ChildStreams(input)
         defer { streams.close() }
         let id = state.withLock { state -> pid_t? in
             guard case .waiting = state else { return nil }
             let id = Self.spawn(
                 executable, arguments, directory, input: streams.input, output: streams.output.write,
-                errors: streams.errors.write, limits)
+                errors: streams.errors.write, channel: channel, limits)
             if let id { state = .running(id) }
             return id
         }
         streams.closeChildEnds()
+        if let descriptor = channel { close(descriptor) }
+        channel = nil
         guard let id else {
             if case .cancelled = state.withLock({ $0 }) { throw CancellationError() }
             throw ComposeError.ffmpegMissing(executable)
@@ -125,7 +131,7 @@ package final class ChildProcess: Sendable {
 
     private static func spawn(
         _ executable: String, _ arguments: [String], _ directory: String, input: Int32?, output: Int32, errors: Int32,
-        _ limits: Limits
+        channel: Int32?, _ limits: Limits
     ) -> pid_t? {
         var words: [UnsafeMutablePointer<CChar>?] = ([executable] + arguments).map { strdup($0) }
         var environment: [UnsafeMutablePointer<CChar>?] = [strdup("LC_ALL=C"), nil]
@@ -133,7 +139,8 @@ package final class ChildProcess: Sendable {
         defer { for word in words + environment { free(word) } }
         var most = confab_spawn_limits(
             processor: limits.processor, memory: limits.memory, nice: limits.nice)
-        let id = confab_spawn(executable, &words, &environment, directory, input ?? -1, output, errors, &most)
+        let id = confab_spawn(
+            executable, &words, &environment, directory, input ?? -1, output, errors, channel ?? -1, &most)
         return id > 0 ? id : nil
     }
 }
