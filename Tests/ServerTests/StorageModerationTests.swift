@@ -122,15 +122,17 @@ import Wire
     @Test(
         "a ban of an IPv6 address is one of its whole /64",
         arguments: [
-            ("203.0.113.7", "203.0.113.7/32"), ("203.0.113.9/24", "203.0.113.0/24"), ("2001:db8::7", "2001:db8::/64"),
-            ("2001:db8::7/96", "2001:db8::/64"), ("2001:db8::/48", "2001:db8::/48"),
+            ("203.0.113.7", "203.0.113.7/32"), ("203.0.113.0/24", "203.0.113.0/24"), ("2001:db8::7", "2001:db8::/64"),
+            ("2001:db8::/96", "2001:db8::/64"), ("2001:db8::/48", "2001:db8::/48"),
         ])
     func subjects(_ text: String, _ address: String) { #expect(BanSubject(text: text) == .address(address)) }
 
     @Test("a text is banned only if it is an identity, an address or a block")
     func noSubject() {
         #expect(BanSubject(text: "\(alice)") == .identity(alice))
-        for text in ["", "alice", "203.0.113", "2001:db8::/129"] { #expect(BanSubject(text: text) == nil) }
+        for text in ["", "alice", "203.0.113", "203.0.113.7/24", "2001:db8::/129"] {
+            #expect(BanSubject(text: text) == nil)
+        }
     }
 
     @Test("a report bans the reported device, the account to which it was linked later, and the address")
