@@ -113,7 +113,7 @@ struct HLSOriginTests {
 
     @Test("a part that is being written while the files are removed leaves no file behind", .timeLimit(.minutes(1)))
     func removedWhileWriting() async throws {
-        for _ in 0..<50 {
+        for _ in 0..<10 {
             try await Self.withFolder { folder in
                 let (asked, continuation) = AsyncStream<Void>.makeStream()
                 let origin = try Self.origin(.folder(folder)) {

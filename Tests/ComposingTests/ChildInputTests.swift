@@ -79,7 +79,7 @@ struct ChildInputTests {
         #expect(input.waiting == 0 && !input.append([1]))
     }
 
-    @Test("and a program that does not exist is an error that ends it")
+    @Test("ends when the program does not exist, which is an error")
     func missing() async throws {
         let input = ChildInput(maxBytes: 1 << 20)
         #expect(input.append([1]))
