@@ -120,7 +120,8 @@ let package = Package(
         ),
         // Broadcasts over HLS and RTMP: segments, playlists and targets as pure machines, and the shells around them (`Shell/`).
         .target(
-            name: "Broadcasting", dependencies: ["Composing", "LiveComposing", "MediaFiles", "Wire"], swiftSettings: settings),
+            name: "Broadcasting", dependencies: ["Composing", "LiveComposing", "MediaFiles", "Wire"],
+            swiftSettings: settings),
         .testTarget(
             name: "BroadcastingTests",
             dependencies: ["Broadcasting", "Composing", "LiveComposing", "MediaFiles", "TestSupport", "Wire"],
