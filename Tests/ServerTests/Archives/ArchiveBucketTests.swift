@@ -28,8 +28,8 @@ struct ArchiveBucketTests {
         let connections: PushConnections
         let pauses: Pauses
 
-        init(_ change: (inout ConfabConfiguration.ArchiveBucket) -> Void = { _ in }) throws {
-            service = try S3Service()
+        init(_ change: (inout ConfabConfiguration.ArchiveBucket) -> Void = { _ in }) async throws {
+            service = try await S3Service.start()
             var settings = ArchiveBucketTests.settings(service)
             change(&settings)
             let (pauses, bucket) = (Pauses(), try #require(try S3Bucket(settings)))
@@ -40,9 +40,9 @@ struct ArchiveBucketTests {
                 pause: { pauses.add($0) })
         }
 
-        func end() async {
+        func end() async throws {
             await connections.close()
-            service.stop()
+            try await service.stop()
         }
 
         /// Uploads bytes in parts of two. Returns the failure; nil if they were uploaded.
@@ -78,7 +78,7 @@ struct ArchiveBucketTests {
 
     @Test("an object is uploaded in parts, downloaded through a presigned URL, and deleted")
     func life() async throws {
-        let place = try Place()
+        let place = try await Place()
         let bytes = Array("seven b".utf8)
         var upload = S3Upload(size: 7, partSize: 2)
         #expect(try await place.upload(bytes, &upload) == nil)
@@ -89,12 +89,12 @@ struct ArchiveBucketTests {
         #expect(
             requests.filter { $0 == "PUT 200" }.count == 4
                 && !requests.contains { $0.contains("Signature") })
-        await place.end()
+        try await place.end()
     }
 
     @Test("after a restart only the missing parts are sent; a forgotten upload begins again")
     func resumed() async throws {
-        let place = try Place()
+        let place = try await Place()
         let bytes = Array("seven b".utf8)
         var first = S3Upload(size: 7, partSize: 2)
         let stopped = try await place.upload(bytes, &first) {
@@ -110,13 +110,13 @@ struct ArchiveBucketTests {
         var third = S3Upload(size: 7, progress: first.progress, partSize: 2)
         #expect(try await place.upload(bytes, &third) == nil)
         #expect(try await place.content() == (200, Data(bytes)))
-        await place.end()
+        try await place.end()
     }
 
     @Test(
         "a service that is busy is asked again, with growing pauses, and given up after the fifth time")
     func busy() async throws {
-        let place = try Place()
+        let place = try await Place()
         try await place.service.fail(2)
         var upload = S3Upload(size: 1)
         #expect(try await place.upload([7], &upload) == nil)
@@ -126,29 +126,29 @@ struct ArchiveBucketTests {
             _ = try await place.exchange.answer(.create)
         }
         #expect(failure?.description == "status 503: SlowDown: Reduce your request rate.")
-        await place.end()
+        try await place.end()
     }
 
     @Test("a wrong secret and a private address have a reason, which is no secret")
     func refused() async throws {
-        let place = try Place { $0.secretKey = SecretText("not the secret") }
+        let place = try await Place { $0.secretKey = SecretText("not the secret") }
         let failure = await #expect(throws: S3Exchange.Failure.self) {
             _ = try await place.exchange.answer(.create)
         }
         #expect(failure?.description == "status 403: SignatureDoesNotMatch: signature")
-        await place.end()
-        let careful = try Place { $0.allowPrivateAddresses = false }
+        try await place.end()
+        let careful = try await Place { $0.allowPrivateAddresses = false }
         let refusal = await #expect(throws: S3Exchange.Failure.self) {
             _ = try await careful.exchange.answer(.create)
         }
         #expect(
             refusal?.description == "127.0.0.1 has a private address (recording.bucketPrivateAddresses)")
-        await careful.end()
+        try await careful.end()
     }
 
     @Test("a complete archive moves to the bucket: its status, its URL and the local files follow")
     func moved() async throws {
-        let service = try S3Service()
+        let service = try await S3Service.start()
         let directory = NSTemporaryDirectory() + "confab-bucket-\(UUID().uuidString)"
         defer { try? FileManager.default.removeItem(atPath: directory) }
         try await service.fail(2)
@@ -177,6 +177,6 @@ struct ArchiveBucketTests {
             #expect(
                 try await service.get(url).0 == 200, "what is in the bucket belongs to the application")
         }
-        service.stop()
+        try await service.stop()
     }
 }

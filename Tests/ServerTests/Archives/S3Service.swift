@@ -16,8 +16,10 @@ final class S3Service: Sendable {
     private let program: ChildProgram
     private let input = Pipe()
 
-    /// Starts it on a free port.
-    init() throws {
+    /// Starts it on a free port. Waits on a thread of its own, because all tests share those of tasks.
+    static func start() async throws -> S3Service { try await blocking { try S3Service() } }
+
+    private init() throws {
         let output = Pipe()
         program = try ChildProgram(
             "/usr/bin/python3",
@@ -38,9 +40,11 @@ final class S3Service: Sendable {
     }
 
     /// Ends it: its standard input ends.
-    func stop() {
-        try? input.fileHandleForWriting.close()
-        program.waitForEnd(seconds: 20)
+    func stop() async throws {
+        try await blocking { [self] in
+            try? input.fileHandleForWriting.close()
+            program.waitForEnd(seconds: 20)
+        }
     }
 
     var endpoint: String { "http://127.0.0.1:\(port)" }
