@@ -18,7 +18,7 @@ final class CompositorLink: Sendable {
         var users = 2
     }
 
-    /// The compositor's end, which belongs to whoever starts the compositor.
+    /// The compositor's end of the socket. `ChildProcess.run` closes it.
     let childEnd: Int32
     private let socket: Int32
     private let state = Mutex(State())

@@ -124,8 +124,8 @@ public struct VideoQueue: Sendable {
         advance(to: end)
     }
 
-    /// Discards all frames, for a stream that is not drawn. The last decoder comes again before the next frame, because decoders of
-    /// such streams are closed.
+    /// Discards all frames of a stream that is not drawn. Keeps the last decoder configuration and returns it before the next frame,
+    /// because the compositor frees the decoders of hidden streams.
     public mutating func clear() {
         for case .frame in items[first...] { dropped += 1 }
         items = decoder.map { [$0] } ?? []
