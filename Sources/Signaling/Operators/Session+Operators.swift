@@ -26,7 +26,7 @@ extension Session {
             for layout in layouts { _ = try existing(layout.stream) }
             for layout in layouts {
                 streams[layout.stream]?.layoutClasses = layout.classes
-                tellArchives(.classes(layout.stream, layout.classes), &context)
+                notifyArchives(.classes(layout.stream, layout.classes), &context)
             }
             return .streams(layouts.compactMap { streams[$0.stream] }.map(description))
         case .disconnect(let connection):

@@ -68,7 +68,7 @@ extension CallState {
         part.state = .ringing(Set(clients))
         part.wasPushed = snapshot.devices.hasPush
         self[call] = part
-        for client in clients { tellIncoming(part, re: nil, to: client, &context) }
+        for client in clients { sendIncoming(part, re: nil, to: client, &context) }
         context.tell(.call(call, .rings(devices: clients.count)))
         if snapshot.devices.hasPush {
             context.push(snapshot.id, PushNotice(call: call, kind: .incoming, expires: part.offer.ringsUntil))
@@ -83,7 +83,7 @@ extension CallState {
             if !rung.contains(client) {
                 part.state = .ringing(rung.union([client]))
                 self[part.id] = part
-                tellIncoming(part, re: nil, to: client, &context)
+                sendIncoming(part, re: nil, to: client, &context)
             }
             reportRinging(part, snapshot, &context)
         }
@@ -95,7 +95,7 @@ extension CallState {
         context.tell(.call(part.id, .rings(devices: live)))
     }
 
-    func tellIncoming(_ part: Part, re: UInt64?, to client: ConnectionID, _ context: inout Context) {
+    func sendIncoming(_ part: Part, re: UInt64?, to client: ConnectionID, _ context: inout Context) {
         let offer = part.offer
         var incoming = CallNotice.Incoming()
         (incoming.re, incoming.call, incoming.video) = (re, offer.call, offer.video)

@@ -75,10 +75,10 @@ extension CallState {
         }
         asking = nil
         parts.append(Part(offer: offer, direction: .outgoing, state: .placed(request.client)))
-        tellPlaced(offer, request, &context)
+        sendPlaced(offer, request, &context)
     }
 
-    func tellPlaced(_ offer: CallOffer, _ request: Request, _ context: inout Context) {
+    func sendPlaced(_ offer: CallOffer, _ request: Request, _ context: inout Context) {
         var placed = CallNotice.Placed()
         (placed.re, placed.call, placed.video) = (request.re, offer.call, offer.video)
         placed.person = offer.other.info

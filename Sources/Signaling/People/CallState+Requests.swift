@@ -101,12 +101,12 @@ extension CallState {
         case .ringing(let rung):
             part.state = .ringing(rung.union([request.client]))
             self[call] = part
-            tellIncoming(part, re: request.re, to: request.client, &context)
+            sendIncoming(part, re: request.re, to: request.client, &context)
             reportRinging(part, snapshot, &context)
         case .placed:
             part.state = .placed(request.client)
             self[call] = part
-            tellPlaced(part.offer, request, &context)
+            sendPlaced(part.offer, request, &context)
             context.tell(.call(call, .away(snapshot.id, false)))
         case .accepted(let holder, let session):
             if let holder, holder != request.client {

@@ -193,7 +193,7 @@ struct ContactBook: Equatable, Sendable {
     // MARK: Presence
 
     /// Notifies all contacts that this person's name or online status has changed.
-    func tellPresence(_ snapshot: PersonSnapshot, _ context: inout Context) {
+    func reportPresence(_ snapshot: PersonSnapshot, _ context: inout Context) {
         for contact in contacts {
             context.tell(.person(contact.identity, .contact(.presence(of: snapshot.counterpart))))
         }

@@ -80,7 +80,7 @@ extension Person {
         if after?.listing == nil, before?.listing != nil { context.tell(.directory(.hide(id))) }
         guard let after, before != after else { return }
         if before.map({ $0.name != after.name || $0.isSeenOnline != after.isSeenOnline }) ?? true {
-            contacts.tellPresence(snapshot, &context)
+            contacts.reportPresence(snapshot, &context)
         }
         if after.cell != before?.cell || after.blocked != before?.blocked {
             for client in devices.watching {

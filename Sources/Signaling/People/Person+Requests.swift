@@ -82,7 +82,7 @@ extension Person {
         let hasChanged = persona.become(wanted, of: id, &context)
         if appears { devices.setAppeared(request.client) }
         context.send(.presence(.own(ownPresence(re: request.re))), to: request.client)
-        if hasChanged { tellOtherDevices(than: request.client, &context) }
+        if hasChanged { notifyDevices(otherThan: request.client, &context) }
         return true
     }
 
@@ -92,7 +92,7 @@ extension Person {
 
     /// Sends this person's state to their other devices: immediately, or at the end of `Rules.ownPresenceInterval` if
     /// the state was already sent within that interval.
-    private mutating func tellOtherDevices(than client: ConnectionID, _ context: inout Context) {
+    private mutating func notifyDevices(otherThan client: ConnectionID, _ context: inout Context) {
         let interval = context.rules.ownPresenceInterval
         guard devices.ownPresence.mayBeSent(context.now, every: interval, changedBy: client) else { return }
         sendOwnPresence(except: client, &context)
@@ -106,7 +106,7 @@ extension Person {
 
     mutating func perform(_ verb: NearbyVerb, _ request: Request, _ context: inout Context) {
         switch locationState.perform(verb, request, snapshot, &context) {
-        case .presenceChanged: tellOtherDevices(than: request.client, &context)
+        case .presenceChanged: notifyDevices(otherThan: request.client, &context)
         case .watches(let watches): devices.setWatching(request.client, watches)
         case nil: return
         }

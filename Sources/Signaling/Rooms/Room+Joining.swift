@@ -33,7 +33,7 @@ extension Room {
         context.figures.rooms.joins["waiting", default: 0] += 1
         context.tell(.client(applicant.client, .room(RoomSeat(name: name))))
         context.send(.room(.waiting(.init(re: request.re, name: name))), to: applicant.client)
-        tellKnock(of: applicant, waiting: true, &context)
+        sendKnock(of: applicant, waiting: true, &context)
         // Remove the old connection only now: if the knock had failed, the person would have kept their place.
         if let former { remove(former, .replaced, &context) }
     }
@@ -187,7 +187,7 @@ extension Room {
 
     mutating func admit(_ applicant: RoomApplicant, _ context: inout Context) {
         guard lobby.remove(applicant.client) != nil else { return }
-        tellKnock(of: applicant, waiting: false, &context)
+        sendKnock(of: applicant, waiting: false, &context)
         enter(applicant, re: nil, &context)
     }
 
@@ -195,7 +195,7 @@ extension Room {
     func refuse(_ applicant: RoomApplicant, _ error: WireError, _ context: inout Context) {
         context.tell(.client(applicant.client, .room(nil)))
         context.send(.room(.refused(.init(name: name, error))), to: applicant.client)
-        tellKnock(of: applicant, waiting: false, &context)
+        sendKnock(of: applicant, waiting: false, &context)
     }
 }
 

@@ -229,7 +229,7 @@ public struct Room: Machine, Equatable, Sendable {
     mutating func leave(_ client: ConnectionID, _ context: inout Context) {
         if let applicant = lobby.remove(client) {
             context.tell(.client(client, .room(nil)))
-            return tellKnock(of: applicant, waiting: false, &context)
+            return sendKnock(of: applicant, waiting: false, &context)
         }
         guard let member = roster.remove(client) else { return }
         gone(member, .clientDisconnected, &context)
@@ -350,7 +350,7 @@ public struct Room: Machine, Equatable, Sendable {
         if member.role.moderates { sendKnocks(to: member.client, &context) }
     }
 
-    func tellKnock(of applicant: RoomApplicant, waiting: Bool, _ context: inout Context) {
+    func sendKnock(of applicant: RoomApplicant, waiting: Bool, _ context: inout Context) {
         let knock = RoomNotice.Knock(connection: applicant.client, displayName: applicant.name, waiting: waiting)
         for host in roster.moderators { context.send(.room(.knock(knock)), to: host) }
     }

@@ -130,7 +130,7 @@ extension Session {
     mutating func consent(_ accepts: Bool, by client: ConnectionID, _ context: inout Context) {
         guard !archives.isEmpty else { return }
         members[client]?.acceptsRecording = accepts
-        tellArchives(.consent(client, accepts), &context)
+        notifyArchives(.consent(client, accepts), &context)
     }
 
     /// An archive has stopped. When the session is no longer recorded, the answers of the members are forgotten: the next
@@ -151,7 +151,7 @@ extension Session {
         for client in order { members[client]?.acceptsRecording = nil }
     }
 
-    func tellArchives(_ event: ArchiveEvent, _ context: inout Context) {
+    func notifyArchives(_ event: ArchiveEvent, _ context: inout Context) {
         for archive in archives { context.tell(.archive(archive.info.archive, event)) }
     }
 

@@ -92,7 +92,7 @@ extension Session {
         if members.isEmpty { report(.sessionCreated, &context) }
         report(.connectionCreated(connection), &context)
         context.countConnections(1, of: apiKey)
-        tellArchives(.connections(members.count + 1), &context)
+        notifyArchives(.connections(members.count + 1), &context)
         broadcast(
             .session(.connectionCreated(.init(session: id, connection: connection))), about: lastNumber, &context)
         muteUntil = nil

@@ -67,7 +67,7 @@ extension Session {
         members[client]?.streams.append(stream.id)
         members[client]?.publications += 1
         route(published, &context)
-        if let stream = archivedStream(published) { tellArchives(.published(stream), &context) }
+        if let stream = archivedStream(published) { notifyArchives(.published(stream), &context) }
         report(.streamCreated(stream, of: member.connection), &context)
         context.send(.session(.published(.init(re: re, session: id, stream: stream))), to: client)
         broadcast(

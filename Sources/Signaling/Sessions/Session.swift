@@ -295,7 +295,7 @@ public struct Session: Machine, Equatable, Sendable {
             report(.connectionDestroyed(member.connection, reason), &context)
         }
         context.countConnections(-gone.count, of: apiKey)
-        tellArchives(.connections(members.count), &context)
+        notifyArchives(.connections(members.count), &context)
         if members.isEmpty { report(.sessionDestroyed, &context) }
     }
 
@@ -320,7 +320,7 @@ public struct Session: Machine, Equatable, Sendable {
         guard let published = streams.removeValue(forKey: stream) else { return }
         report(.streamDestroyed(published.stream, of: connection, reason), &context)
         if isRouted { context.media(.unpublish(stream, by: published.stream.connection)) }
-        tellArchives(.unpublished(stream), &context)
+        notifyArchives(.unpublished(stream), &context)
         for subscriber in published.subscribers.keys {
             members[subscriber]?.subscriptions.remove(stream)
             endWait(published.stream.connection, subscriber)
