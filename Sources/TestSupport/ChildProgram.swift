@@ -14,7 +14,7 @@ public final class ChildProgram: Sendable {
         /// What it wrote to its standard output.
         public var output: [UInt8]
         /// What it wrote to its standard error.
-        public var complaints: String
+        public var standardError: String
 
         /// The output as UTF-8.
         public var text: String { String(decoding: output, as: UTF8.self) }
@@ -85,11 +85,11 @@ public final class ChildProgram: Sendable {
             errors: errors.fileHandleForWriting.fileDescriptor)
         for pipe in [output, errors] { try pipe.fileHandleForWriting.close() }
         // Both are read at once, because a program waits if one of them is full.
-        let complaints = Mutex(Data())
+        let standardError = Mutex(Data())
         let isRead = DispatchSemaphore(value: 0)
         Thread.detachNewThread {
             let data = (try? errors.fileHandleForReading.readToEnd()) ?? Data()
-            complaints.withLock { $0 = data }
+            standardError.withLock { $0 = data }
             isRead.signal()
         }
         let data = try output.fileHandleForReading.readToEnd() ?? Data()
@@ -97,7 +97,7 @@ public final class ChildProgram: Sendable {
         let status = program.waitForEnd()
         return Result(
             status: status, output: [UInt8](data),
-            complaints: String(decoding: complaints.withLock { $0 }, as: UTF8.self))
+            standardError: String(decoding: standardError.withLock { $0 }, as: UTF8.self))
     }
 
     private enum Spawned {

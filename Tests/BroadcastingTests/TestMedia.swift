@@ -44,7 +44,7 @@ enum TestMedia {
     @discardableResult
     static func run(_ name: String, _ arguments: [String], level: String = "error") throws -> [String] {
         let result = try ChildProgram.run(name, ["-hide_banner", "-v", level] + arguments)
-        #expect(result.status == 0 && result.complaints.isEmpty, "\(name): \(result.complaints)")
+        #expect(result.status == 0 && result.standardError.isEmpty, "\(name): \(result.standardError)")
         return result.lines
     }
 }

@@ -167,7 +167,7 @@ struct ComposeRestartTests {
     }
 
     @Test("what ffmpeg prints is kept up to a limit, and does not block it")
-    func complaints() async throws {
+    func standardError() async throws {
         try await TestArchive.with { archive in
             let script = try archive.script("yes complaint | head -c 3000000 >&2; yes line | head -c 3000000; exit 3")
             let outcome = try await ChildProcess.run(

@@ -7,10 +7,11 @@ enum FFmpegTools {
     static let areHere = ChildProgram.path("ffmpeg") != nil && ChildProgram.path("ffprobe") != nil
 
     /// Returns the standard output of `ffprobe` or `ffmpeg`. A failure fails the test, and so does an error line
-    /// unless it may complain.
-    static func run(_ name: String, _ arguments: [String], mayComplain: Bool = false) throws -> [UInt8] {
+    /// unless errors are allowed.
+    static func run(_ name: String, _ arguments: [String], allowsErrors: Bool = false) throws -> [UInt8] {
         let result = try ChildProgram.run(name, ["-hide_banner", "-v", "error"] + arguments)
-        #expect(result.status == 0 && (result.complaints.isEmpty || mayComplain), "\(name): \(result.complaints)")
+        let errors = result.standardError
+        #expect(result.status == 0 && (errors.isEmpty || allowsErrors), "\(name): \(errors)")
         return result.output
     }
 
@@ -23,13 +24,13 @@ enum FFmpegTools {
     }
 
     /// Returns the entries that ffprobe prints for a file, one per line.
-    static func probe(_ bytes: [UInt8], _ entries: String, stream: String? = nil, mayComplain: Bool = false) throws
+    static func probe(_ bytes: [UInt8], _ entries: String, stream: String? = nil, allowsErrors: Bool = false) throws
         -> [String]
     {
         try withFile(bytes) { path in
             let selection = stream.map { ["-select_streams", $0] } ?? []
             let text = try run(
-                "ffprobe", selection + ["-show_entries", entries, "-of", "csv=p=0", path], mayComplain: mayComplain)
+                "ffprobe", selection + ["-show_entries", entries, "-of", "csv=p=0", path], allowsErrors: allowsErrors)
             return String(decoding: text, as: UTF8.self).split(whereSeparator: \.isNewline).map(String.init)
         }
     }

@@ -50,7 +50,7 @@ struct WebMRecoveryTests {
             let left = Array(whole.bytes.prefix(cut))
             let blocks = whole.ends.last { $0.size <= cut }?.blocks
             // It says that the file ended prematurely.
-            let packets = try FFmpegTools.probe(left, "packet=pts", mayComplain: true)
+            let packets = try FFmpegTools.probe(left, "packet=pts", allowsErrors: true)
             #expect(packets.count == blocks, "cut at \(cut), seed \(seed)")
             let finished = try #require(WebMRecovery.finish(left))
             #expect(try FFmpegTools.probe(finished, "packet=pts").count == blocks, "cut at \(cut), seed \(seed)")

@@ -51,7 +51,7 @@ struct MediaFFmpegTests {
         defer { try? FileManager.default.removeItem(at: folder) }
         let path = try write(Array(try recorded().dropLast(10)), "picture.ivf")
         let raw = try FFmpeg.run(
-            ["-i", path, "-fps_mode", "passthrough", "-f", "rawvideo", "-pix_fmt", "rgb24", "-"], mayComplain: true)
+            ["-i", path, "-fps_mode", "passthrough", "-f", "rawvideo", "-pix_fmt", "rgb24", "-"], allowsErrors: true)
         #expect(raw.count == 59 * 320 * 240 * 3)
     }
 
@@ -80,9 +80,9 @@ enum FFmpeg {
     static let isHere = ChildProgram.path("ffmpeg") != nil
 
     /// Returns ffmpeg's standard output. Error output fails the test unless it is allowed.
-    static func run(_ arguments: [String], mayComplain: Bool = false) throws -> [UInt8] {
+    static func run(_ arguments: [String], allowsErrors: Bool = false) throws -> [UInt8] {
         let result = try ChildProgram.run("ffmpeg", ["-hide_banner", "-nostdin", "-v", "error"] + arguments)
-        #expect(result.status == 0 && (result.complaints.isEmpty || mayComplain), "ffmpeg: \(result.complaints)")
+        #expect(result.status == 0 && (result.standardError.isEmpty || allowsErrors), "ffmpeg: \(result.standardError)")
         return result.output
     }
 }

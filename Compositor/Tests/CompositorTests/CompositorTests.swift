@@ -169,7 +169,7 @@ struct CompositorTests {
             #expect(presets.last?.hasPrefix("ultrafast 0.08") == true)
             #expect((broadcast.stats.last?.behind ?? .seconds(9)) < .seconds(2))
             Self.check(broadcast.fragments)
-            // Decodes without complaints, although the encoder changed.
+            // Decodes without errors, although the encoder changed.
             let file = try ComposedFile(broadcast.file, media, width: 640, height: 360)
             let expected = broadcast.fragments.indices.reduce(0) { sum, index in
                 // The step of a group is in the stats at its beginning.

@@ -87,6 +87,6 @@ struct ProcessTests {
     @Test("exits without a socket, and says why")
     func alone() throws {
         let result = try ChildProgram.run(Self.executable, [])
-        #expect(result.status == 2 && result.complaints.contains("socket"))
+        #expect(result.status == 2 && result.standardError.contains("socket"))
     }
 }

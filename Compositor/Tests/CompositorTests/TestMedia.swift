@@ -27,7 +27,7 @@ struct TestMedia {
     func run(_ arguments: [String], _ name: String = "ffmpeg") throws -> ChildProgram.Result {
         let common = name == "ffmpeg" ? ["-nostdin", "-v", "error", "-y"] : ["-v", "error"]
         let result = try ChildProgram.run(name, common + arguments)
-        #expect(result.status == 0 && result.complaints.isEmpty, "\(name) says: \(result.complaints)")
+        #expect(result.status == 0 && result.standardError.isEmpty, "\(name) says: \(result.standardError)")
         return result
     }
 

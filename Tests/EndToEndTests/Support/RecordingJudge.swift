@@ -9,8 +9,8 @@ enum RecordingJudge {
     /// Returns the lines that a program prints, and whether it succeeded without a complaint.
     private static func run(_ name: String, _ arguments: [String]) throws -> (lines: [String], isGood: Bool) {
         let result = try ChildProgram.run(name, ["-hide_banner", "-v", "error"] + arguments)
-        if !result.complaints.isEmpty { print(result.complaints) }
-        return (result.lines, result.status == 0 && result.complaints.isEmpty)
+        if !result.standardError.isEmpty { print(result.standardError) }
+        return (result.lines, result.status == 0 && result.standardError.isEmpty)
     }
 
     /// The codecs of a file's tracks.

@@ -26,7 +26,7 @@ struct LipSyncTests {
     }
 
     @Test(
-        "each flash and its beep are within 40 ms, with drift, losses and reordering, and ffmpeg decodes without complaints"
+        "each flash and its beep are within 40 ms, with drift, losses and reordering, and ffmpeg decodes without errors"
     )
     func flashesAndBeeps() throws {
         let seed = UInt64.random(in: 0...999_999)

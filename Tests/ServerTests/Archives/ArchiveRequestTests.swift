@@ -329,7 +329,7 @@ struct ArchiveRequestTests {
             ]
             let python = try #require(Self.python)
             let result = try await blocking { try ChildProgram.run(python, arguments) }
-            #expect(result.status == 0 && result.text.hasSuffix("done\n"), "\(result.text)\(result.complaints)")
+            #expect(result.status == 0 && result.text.hasSuffix("done\n"), "\(result.text)\(result.standardError)")
         }
     }
 }

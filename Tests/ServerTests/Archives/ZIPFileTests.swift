@@ -23,7 +23,7 @@ import Testing
     /// Runs a program and returns what it prints. Fails if it does.
     private func output(_ program: String, _ arguments: [String]) async throws -> String {
         let result = try await blocking { try ChildProgram.run(program, arguments) }
-        try #require(result.status == 0, "\(program): \(result.text)\(result.complaints)")
+        try #require(result.status == 0, "\(program): \(result.text)\(result.standardError)")
         return result.text
     }
 

@@ -121,7 +121,7 @@ import Wire
                 text, body, WebhookSamples.secret,
             ]
             let judged = try await blocking { try ChildProgram.run("/usr/bin/python3", script) }
-            #expect(judged.status == (isGenuine ? 0 : 9), "\(text) \(body): \(judged.complaints)")
+            #expect(judged.status == (isGenuine ? 0 : 9), "\(text) \(body): \(judged.standardError)")
         }
     }
 
