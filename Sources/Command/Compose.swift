@@ -30,7 +30,7 @@ struct ComposeCommand: AsyncParsableCommand {
     @Flag(help: "Replace the file if it exists.")
     var overwrite = false
 
-    @Option(help: "Size of the picture, such as 1280x720.")
+    @Option(help: "Size of the video, such as 1280x720.")
     var size: String?
 
     @Option(help: "One layout for the whole time: bestFit, pip, verticalPresentation or horizontalPresentation.")
@@ -47,16 +47,16 @@ struct ComposeCommand: AsyncParsableCommand {
         help: "Classes of a stream, such as STREAM=focus or STREAM=focus,large. May be repeated.")
     var classes: [String] = []
 
-    @Flag(inversion: .prefixedNo, help: "Whether the file has sound.")
+    @Flag(inversion: .prefixedNo, help: "Whether the file has audio.")
     var audio: Bool?
 
-    @Flag(inversion: .prefixedNo, help: "Whether the file has a picture.")
+    @Flag(inversion: .prefixedNo, help: "Whether the file has video.")
     var video: Bool?
 
-    @Option(help: "Quality of the picture, 0 (best) to 51 (default: 21).")
+    @Option(help: "Quality of the video, 0 (best) to 51 (default: 21).")
     var quality: Int?
 
-    @Option(help: "Maximum bits per second of the picture, 100000 to 6000000, instead of --quality.")
+    @Option(help: "Maximum bits per second of the video, 100000 to 6000000, instead of --quality.")
     var bitrate: Int?
 
     @Option(help: "Fixed quantization parameter, 15 to 40, instead of --quality.")
@@ -105,7 +105,7 @@ struct ComposeCommand: AsyncParsableCommand {
         }
         (options.hasAudio, options.hasVideo, options.preset) = (audio, video, preset)
         guard audio != false || video != false else {
-            throw ValidationError("A file without sound and picture would be empty.")
+            throw ValidationError("A file without audio and video would be empty.")
         }
         options.quality = try chosenQuality() ?? options.quality
         return options

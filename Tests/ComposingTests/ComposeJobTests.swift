@@ -33,7 +33,7 @@ struct ComposeJobTests {
             for frame in [0, 25, 74, 99] { #expect(pictures.shows(Self.first, frame, 320, 240), "frame \(frame)") }
             for frame in [26, 50, 73] {
                 #expect(pictures.shows(Self.first, frame, 160, 240) && pictures.shows(Self.second, frame, 480, 240))
-                // The cells are higher than the pictures.
+                // The cells are higher than the videos.
                 #expect(pictures.shows(TestArchive.black, frame, 160, 20))
             }
             try await Self.check(archive, seconds: 4)
@@ -99,7 +99,7 @@ struct ComposeJobTests {
         }
     }
 
-    @Test("a picture that changes its shape is fitted again, and a turned one is turned")
+    @Test("a video that changes its shape is fitted again, and a turned one is turned")
     func shapes() async throws {
         try await TestArchive.with { archive in
             try await archive.make("wide.webm", Self.first, size: "320x80", seconds: 2)
@@ -124,7 +124,7 @@ struct ComposeJobTests {
         }
     }
 
-    @Test("a picture that covers its cell is cut at the cell, also after it has changed its shape")
+    @Test("a video that covers its cell is cut at the cell, also after it has changed its shape")
     func cover() async throws {
         try await TestArchive.with { archive in
             for (name, size) in [("wide.webm", "320x80"), ("tall.webm", "80x320")] {
@@ -169,7 +169,7 @@ struct ComposeJobTests {
             for stream in ["x", "y"] {
                 lines += [(0, ComposePlanTests.stream(stream)), (0, ComposePlanTests.file(stream))]
             }
-            // The third chunk begins 19 s after the last picture of x.
+            // The third chunk begins 19 s after the last frame of x.
             lines += [
                 (10_000, .layout(ArchiveLayout("pip"))), (20_000, .layout(ArchiveLayout())), (21_000, .end(reason: "")),
             ]
@@ -213,7 +213,7 @@ struct ComposeJobTests {
         }
     }
 
-    @Test("without video there is only sound, without audio only the picture, and without any sound there is silence")
+    @Test("without video there is only audio, without audio only video, and without any audio there is silence")
     func tracks() async throws {
         try await TestArchive.with { archive in
             try await archive.makeFlashes("x.webm", seconds: 2)

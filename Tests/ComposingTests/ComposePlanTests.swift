@@ -69,10 +69,10 @@ struct ComposePlanTests {
         #expect(plan.frames == 75 && plan.notes.isEmpty)
     }
 
-    @Test("a stream appears with its first picture, and disappears while its video is off or is not included")
+    @Test("a stream appears with its first frame, and disappears while its video is off or is not included")
     func visibility() {
         var facts = Self.both
-        facts.firstPicture = 400
+        facts.firstFrame = 400
         let lines: [(Int64, ArchiveEvent)] = [
             (0, Self.stream("x")), (0, Self.file("x")), (800, .video(stream: "x", isOn: false)),
             (1_200, .video(stream: "x", isOn: true)), (1_600, .include(stream: "x", audio: true, video: false)),
@@ -85,25 +85,25 @@ struct ComposePlanTests {
             ])
     }
 
-    @Test("the last picture of a file stands until the first picture of the stream's next file")
+    @Test("the last frame of a file stays until the first frame of the stream's next file")
     func nextFile() {
         let lines: [(Int64, ArchiveEvent)] = [
             (0, Self.stream("x")), (0, Self.file("x")), (1_010, Self.file("x", "x1.webm")), (2_000, .end(reason: "")),
         ]
-        let late = SourceFacts(hasVideo: true, hasAudio: true, firstPicture: 210)
+        let late = SourceFacts(hasVideo: true, hasAudio: true, firstFrame: 210)
         let plan = Self.plan(lines, facts: ["x.webm": Self.both, "x1.webm": late])
         #expect(plan.chunks.map(\.frames) == [0..<31, 31..<50])
         #expect(plan.chunks.map { $0.sources.map(\.file) } == [["x.webm"], ["x1.webm"]])
         #expect(plan.chunks[1].sources[0].start == 1_010)
     }
 
-    @Test("a stream that ends before the first picture of its next file does not stay")
-    func endBeforeNextPicture() {
+    @Test("a stream that ends before the first frame of its next file does not stay")
+    func endBeforeNextFrame() {
         let lines: [(Int64, ArchiveEvent)] = [
             (0, Self.stream("x")), (0, Self.file("x")), (1_000, Self.file("x", "x1.webm")),
             (1_200, .gone(stream: "x")), (2_000, .end(reason: "")),
         ]
-        let late = SourceFacts(hasVideo: true, hasAudio: false, firstPicture: 600)
+        let late = SourceFacts(hasVideo: true, hasAudio: false, firstFrame: 600)
         let plan = Self.plan(lines, facts: ["x.webm": Self.both, "x1.webm": late])
         #expect(Self.text(plan) == ["0..<30 | x 0,0 640x480", "30..<50"])
     }
@@ -152,19 +152,19 @@ struct ComposePlanTests {
         #expect(plan.notes == ["The layout \"custom\" is not supported, so bestFit was used instead."])
     }
 
-    @Test("a long picture is divided into chunks of at most a minute")
+    @Test("a long scene is divided into chunks of at most a minute")
     func minutes() {
         let plan = Self.plan([(0, Self.stream("x")), (0, Self.file("x")), (150_000, .end(reason: ""))])
         #expect(plan.chunks.map(\.frames) == [0..<1_500, 1_500..<3_000, 3_000..<3_750])
     }
 
-    @Test("a picture that changes all the time has a bounded number of chunks")
+    @Test("a layout that changes all the time has a bounded number of chunks")
     func bounded() {
         var lines: [(Int64, ArchiveEvent)] = [(0, Self.stream("x")), (0, Self.file("x"))]
         for index in 1...12_000 { lines.append((Int64(index) * 40, .video(stream: "x", isOn: index % 2 == 0))) }
         lines.append((12_001 * 40, .end(reason: "")))
         let plan = Self.plan(lines)
-        #expect(plan.chunks.count <= ComposePlan.maxPictures && plan.frames == 12_001)
+        #expect(plan.chunks.count <= ComposePlan.maxScenes && plan.frames == 12_001)
         #expect(plan.chunks.reduce(0) { $0 + $1.frames.count } == 12_001 && plan.notes.count == 1)
     }
 

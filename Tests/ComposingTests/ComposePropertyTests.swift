@@ -25,7 +25,7 @@ struct ComposePropertyTests {
                 lines.append((time, ComposePlanTests.file(id, name)))
                 facts[name] = SourceFacts(
                     hasVideo: Int.random(in: 0..<5, using: &random) > 0, hasAudio: Bool.random(using: &random),
-                    firstPicture: Int64.random(in: 0...3_000, using: &random))
+                    firstFrame: Int64.random(in: 0...3_000, using: &random))
                 if Int.random(in: 0..<9, using: &random) == 0 { facts[name] = nil }
             case 6: lines.append((time, .gone(stream: id)))
             case 7: lines.append((time, .video(stream: id, isOn: Bool.random(using: &random))))

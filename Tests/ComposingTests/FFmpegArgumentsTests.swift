@@ -69,7 +69,7 @@ struct FFmpegArgumentsTests {
         #expect(value(of: "-filter_complex", in: empty) == "color=c=black:s=640x480:r=25:d=1,format=yuv420p[out]")
     }
 
-    @Test("a turned picture is fitted into the turned cell first", arguments: [90, 180, 270])
+    @Test("a turned video is fitted into the turned cell first", arguments: [90, 180, 270])
     func rotation(degrees: Int) throws {
         let chunk = ComposedChunk(frames: 0..<25, sources: [source("x", 0, 0, 640, 480, rotation: degrees)])
         let graph = try #require(value(of: "-filter_complex", in: arguments.chunk(chunk, output: "out")))
@@ -90,8 +90,8 @@ struct FFmpegArgumentsTests {
                 && ComposeOptions.Quality.quantization(41).isValid == false)
     }
 
-    @Test("sound is filled, muted while it is not heard, delayed and mixed")
-    func sound() {
+    @Test("audio is filled, muted while it is not heard, delayed and mixed")
+    func audio() {
         let graph = """
             [0:a]aresample=48000:async=1:first_pts=0,aformat=channel_layouts=mono,volume=0:enable='gte(t,4)',\
             adelay=delays=0:all=1[a0];\
@@ -100,7 +100,7 @@ struct FFmpegArgumentsTests {
             [a0][a1]amix=inputs=2:normalize=0:dropout_transition=0:duration=longest,\
             alimiter=limit=0.95:level=disabled:latency=1,apad,atrim=end=4[out]
             """
-        let command = arguments.sound(
+        let command = arguments.audio(
             [
                 HeardSource(file: "x.webm", start: 0, ranges: [0..<4_000]),
                 HeardSource(file: "y.webm", start: 1_500, ranges: [2_000..<3_000, 3_500..<4_000]),
@@ -114,19 +114,19 @@ struct FFmpegArgumentsTests {
                 "out",
             ])
         #expect(
-            value(of: "-filter_complex", in: arguments.sound([], frames: 25, output: "out"))
+            value(of: "-filter_complex", in: arguments.audio([], frames: 25, output: "out"))
                 == "anullsrc=r=48000:cl=mono,atrim=end=1[out]")
     }
 
     @Test("the parts are joined without encoding, with the index first")
     func join() {
-        let both = arguments.join(list: "list", sound: "sound", output: "out").arguments.dropFirst(6)
+        let both = arguments.join(list: "list", audio: "sound", output: "out").arguments.dropFirst(6)
         #expect(
             both == [
                 "-f", "concat", "-safe", "0", "-i", "list", "-i", "sound", "-map", "0:v", "-map", "1:a", "-c", "copy",
                 "-movflags", "+faststart", "-video_track_timescale", "12800", "-f", "mp4", "-y", "out",
             ])
-        #expect(value(of: "-map", in: arguments.join(list: nil, sound: "sound", output: "out")) == "0:a")
+        #expect(value(of: "-map", in: arguments.join(list: nil, audio: "sound", output: "out")) == "0:a")
     }
 
     @Test("the key of a command differs with its arguments and the sizes of its files, but not with its output")

@@ -13,25 +13,25 @@ struct ArchiveFileTests {
     @Test("a finished recording states its tracks, its first picture and its length")
     func finished() throws {
         let start = try #require(start(try MemoryFile.sample(milliseconds: 3_000, finished: true).bytes))
-        #expect(start.hasVideo && start.hasAudio && start.firstPicture == 0 && start.duration == 3_000)
+        #expect(start.hasVideo && start.hasAudio && start.firstFrame == 0 && start.duration == 3_000)
     }
 
     @Test("a recording that is still written has both tracks and no length")
     func growing() throws {
         let start = try #require(start(try MemoryFile.sample(milliseconds: 3_000, finished: false).bytes))
-        #expect(start.hasVideo && start.hasAudio && start.firstPicture == 0 && start.duration == nil)
+        #expect(start.hasVideo && start.hasAudio && start.firstFrame == 0 && start.duration == nil)
     }
 
     @Test("the first picture is found behind seconds of sound, and a track without blocks is gone after the end")
-    func firstPicture() throws {
+    func firstFrame() throws {
         var file = try MemoryFile()
         for time in stride(from: Int64(0), to: 7_000, by: 20) { file.write(MemoryFile.audio(time)) }
         var sound = file
         sound.finish()
         let silent = try #require(start(sound.bytes))
-        #expect(silent.hasAudio && !silent.hasVideo && silent.firstPicture == nil)
+        #expect(silent.hasAudio && !silent.hasVideo && silent.firstFrame == nil)
         file.write(MemoryFile.video(7_000, isKeyframe: true))
-        #expect(start(file.bytes)?.firstPicture == 7_000)
+        #expect(start(file.bytes)?.firstFrame == 7_000)
     }
 
     @Test("a file that is cut anywhere says what is in it, or that it is not a recording")
@@ -39,7 +39,7 @@ struct ArchiveFileTests {
         let bytes = try MemoryFile.sample(milliseconds: 200, finished: true).bytes
         for count in 0..<bytes.count {
             guard let start = start(Array(bytes.prefix(count))) else { continue }
-            #expect(start.hasVideo && start.hasAudio && (start.firstPicture ?? 0) == 0)
+            #expect(start.hasVideo && start.hasAudio && (start.firstFrame ?? 0) == 0)
         }
         #expect(start(Array("no recording".utf8)) == nil)
     }

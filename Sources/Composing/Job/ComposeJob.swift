@@ -32,8 +32,8 @@ public struct ComposeJob: Sendable {
         public var encoded: Int
         /// The frames of the whole file; 0 without video.
         public var frames: Int
-        /// Whether the sound is another part, of which there is no progress.
-        public var hasSound: Bool
+        /// Whether the audio is another part, of which there is no progress.
+        public var hasAudio: Bool
     }
 
     /// What a job has done.
@@ -131,9 +131,9 @@ struct ComposeRun: Sendable {
         files.note("Composing \(plan.frames) frames in \(plan.chunks.count) chunks with ffmpeg \(ffmpeg.version).")
         for note in plan.notes { files.note(note) }
         let parts = try await makeParts()
-        let sound = plan.hasAudio ? parts.last?.name : nil
+        let audio = plan.hasAudio ? parts.last?.name : nil
         let chunks = parts.prefix(plan.chunks.count).map(\.name)
-        try await join(chunks, sound: sound, to: path)
+        try await join(chunks, audio: audio, to: path)
         var result = ComposeJob.Result(
             path: path, size: files.size(path) ?? 0, frames: plan.frames, notes: plan.notes)
         for part in parts {
@@ -149,7 +149,7 @@ struct ComposeRun: Sendable {
         return result
     }
 
-    /// Makes all chunks and the sound, a few at the same time. The sound is last.
+    /// Makes all chunks and the audio, a few at the same time. The audio is last.
     private func makeParts() async throws -> [MadePart] {
         let count = plan.chunks.count + (plan.hasAudio ? 1 : 0)
         return try await withThrowingTaskGroup(of: (Int, MadePart).self) { group in
@@ -169,7 +169,7 @@ struct ComposeRun: Sendable {
     }
 
     private func part(_ index: Int) async throws -> MadePart {
-        let part = index < plan.chunks.count ? try await chunk(index) : try await sound()
+        let part = index < plan.chunks.count ? try await chunk(index) : try await audio()
         if index < plan.chunks.count { report(index, plan.chunks[index].frames.count) }
         return part
     }
@@ -179,10 +179,10 @@ struct ComposeRun: Sendable {
             all[chunk] = min(frames, plan.chunks[chunk].frames.count)
             return all.reduce(0, +)
         }
-        progress(ComposeJob.Progress(encoded: sum, frames: plan.frames, hasSound: plan.hasAudio))
+        progress(ComposeJob.Progress(encoded: sum, frames: plan.frames, hasAudio: plan.hasAudio))
     }
 
-    private func join(_ chunks: [String], sound: String?, to path: String) async throws {
+    private func join(_ chunks: [String], audio: String?, to path: String) async throws {
         var list: String?
         if !chunks.isEmpty {
             let name = JobFiles.path("list.txt")
@@ -193,7 +193,7 @@ struct ComposeRun: Sendable {
         // In the folder of the output, because only there it can be renamed.
         let unfinished = "\(path).part"
         let command = arguments.join(
-            list: list, sound: sound.map { JobFiles.path($0) }, output: unfinished)
+            list: list, audio: audio.map { JobFiles.path($0) }, output: unfinished)
         let outcome = try await run(command, frames: plan.frames)
         guard outcome.isSuccess, let tracks = files.tracks(unfinished),
             !plan.hasVideo || tracks.frames == plan.frames
@@ -212,7 +212,7 @@ struct ComposeRun: Sendable {
         guard !files.isDiskFull else { throw ComposeError.diskFull }
         let seconds = Double(frames) / Double(ComposedFormat.frameRate)
         let limits = ChildProcess.Limits(
-            // A picture of 16 cells takes about as long as it lasts; a busy machine takes longer.
+            // Video of 16 cells takes about as long as it lasts; a busy machine takes longer.
             processor: UInt64(60 + 30 * seconds), seconds: 120 + 120 * seconds, nice: Int32(job.nice))
         let outcome = try await ChildProcess.run(
             ffmpeg.path, command.arguments, directory: files.folder, limits: limits, onLine: onLine)

@@ -64,11 +64,11 @@ extension ComposeRun {
         return damaged
     }
 
-    /// Makes the sound, unless it is there.
-    func sound() async throws -> MadePart {
+    /// Makes the audio, unless it is there.
+    func audio() async throws -> MadePart {
         let sizes = plan.heard.map { files.size($0.file) ?? 0 }
-        let key = arguments.sound(plan.heard, frames: plan.frames, output: "").key(sizes: sizes)
-        let name = "sound-\(String(key, radix: 16)).m4a"
+        let key = arguments.audio(plan.heard, frames: plan.frames, output: "").key(sizes: sizes)
+        let name = "audio-\(String(key, radix: 16)).m4a"
         if files.tracks(JobFiles.path(name)) != nil { return .kept(name: name) }
         var last = ""
         for _ in 0..<Self.attempts where try await mix(plan.heard, to: name, &last) {
@@ -78,10 +78,10 @@ extension ComposeRun {
         for source in plan.heard where try await !run(arguments.probe(source), frames: plan.frames).isSuccess {
             damaged.append(source.file)
         }
-        files.note("The sound fails. These files cannot be decoded: \(damaged.joined(separator: ", "))")
+        files.note("The audio fails. These files cannot be decoded: \(damaged.joined(separator: ", "))")
         let others = plan.heard.filter { !damaged.contains($0.file) }
         guard try await mix(others, to: name, &last) else {
-            throw ComposeError.failed(part: "the sound", message: last)
+            throw ComposeError.failed(part: "the audio", message: last)
         }
         return .made(name: name, damaged: damaged)
     }
@@ -101,7 +101,7 @@ extension ComposeRun {
         }
         let unfinished = JobFiles.path("\(prefix).part")
         defer { files.remove(unfinished) }
-        let command = arguments.sound(sources, partial: partial, frames: plan.frames, output: unfinished)
+        let command = arguments.audio(sources, partial: partial, frames: plan.frames, output: unfinished)
         guard try await succeeds(command, &reason) else { return false }
         guard files.tracks(unfinished)?.tracks.contains(where: { $0.kind == "soun" && $0.samples > 0 }) == true else {
             reason = "no samples"
@@ -117,7 +117,7 @@ extension ComposeRun {
         guard !outcome.isSuccess else { return true }
         try failIfFull(outcome)
         reason = outcome.reason
-        files.note("The sound failed: \(reason)")
+        files.note("The audio failed: \(reason)")
         return false
     }
 }

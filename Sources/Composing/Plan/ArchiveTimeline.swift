@@ -7,13 +7,13 @@ public struct SourceFacts: Hashable, Sendable {
     public var hasVideo: Bool
     /// Whether there is a track of audio.
     public var hasAudio: Bool
-    /// The time of the first picture in milliseconds from the start of the file.
-    public var firstPicture: Int64
+    /// The time of the first frame in milliseconds from the start of the file.
+    public var firstFrame: Int64
     /// The length of the file in milliseconds; nil if the file does not state it.
     public var duration: Int64?
 
-    public init(hasVideo: Bool, hasAudio: Bool, firstPicture: Int64 = 0, duration: Int64? = nil) {
-        (self.hasVideo, self.hasAudio, self.firstPicture, self.duration) = (hasVideo, hasAudio, firstPicture, duration)
+    public init(hasVideo: Bool, hasAudio: Bool, firstFrame: Int64 = 0, duration: Int64? = nil) {
+        (self.hasVideo, self.hasAudio, self.firstFrame, self.duration) = (hasVideo, hasAudio, firstFrame, duration)
     }
 }
 
@@ -25,7 +25,7 @@ struct ArchiveTimeline {
         var file: String
         /// The time of the file's beginning.
         var start: Int64
-        /// The degrees by which the picture is turned clockwise.
+        /// The degrees by which the video is turned clockwise.
         var rotation: Int
         /// The place in the order of inclusion.
         var order: Int
@@ -51,7 +51,7 @@ struct ArchiveTimeline {
     /// Whether the log has its last line.
     var isComplete = false
 
-    /// - Parameter facts: the readable files by name. A file that is not in it has a black picture and no sound.
+    /// - Parameter facts: the readable files by name. A file that is not in it is black and silent.
     init(_ log: ArchiveLog, facts: [String: SourceFacts]) {
         var builder = Builder(facts: facts)
         for line in log.lines { builder.take(line.event, at: line.time.wholeMilliseconds) }
@@ -150,21 +150,21 @@ extension ArchiveTimeline {
                     stream: id, file: file.name, start: file.start, rotation: rotation, order: order,
                     range: start..<Int64.max)
             }
-            let picture = file.flatMap { file in
+            let seen = file.flatMap { file in
                 file.facts.hasVideo && stream.sendsVideo && stream.includesVideo
-                    ? span(file, from: max(time, file.start + file.facts.firstPicture), rotation: stream.rotation) : nil
+                    ? span(file, from: max(time, file.start + file.facts.firstFrame), rotation: stream.rotation) : nil
             }
-            if !Self.isSame(stream.seen, picture) {
-                // The last picture of one file stands until the first one of the next.
-                endSeen(&stream, at: picture?.range.lowerBound ?? time, continues: picture != nil)
-                stream.seen = picture
+            if !Self.isSame(stream.seen, seen) {
+                // The last frame of one file stays until the first one of the next.
+                endSeen(&stream, at: seen?.range.lowerBound ?? time, continues: seen != nil)
+                stream.seen = seen
             }
-            let sound = file.flatMap { file in
+            let heard = file.flatMap { file in
                 file.facts.hasAudio && stream.includesAudio ? span(file, from: time, rotation: 0) : nil
             }
-            if !Self.isSame(stream.heard, sound) {
+            if !Self.isSame(stream.heard, heard) {
                 endHeard(&stream, at: time)
-                stream.heard = sound
+                stream.heard = heard
             }
         }
 
@@ -181,7 +181,7 @@ extension ArchiveTimeline {
                 timeline.seen.append(span)
                 stream.lastSeen = timeline.seen.count - 1
             } else if let last = stream.lastSeen, timeline.seen[last].continues {
-                // This span ends before its first picture, so the last picture of the span before it stands until now.
+                // This span ends before its first frame, so the last frame of the span before it stays until now.
                 let start = timeline.seen[last].range.lowerBound
                 timeline.seen[last].range = start..<max(start, time)
                 timeline.seen[last].continues = continues
@@ -214,7 +214,7 @@ extension SourceFacts {
     /// Takes the facts from the beginning of a file.
     public init(_ start: MatroskaStart) {
         self.init(
-            hasVideo: start.hasVideo, hasAudio: start.hasAudio, firstPicture: start.firstPicture ?? 0,
+            hasVideo: start.hasVideo, hasAudio: start.hasAudio, firstFrame: start.firstFrame ?? 0,
             duration: start.duration)
     }
 }

@@ -3,7 +3,7 @@ import MediaFiles
 
 /// How an archive is composed. What is nil is as the archive's event log says.
 public struct ComposeOptions: Hashable, Sendable {
-    /// How the picture is encoded.
+    /// How the video is encoded.
     public enum Quality: Hashable, Sendable {
         /// A constant quality (x264's CRF), 0…51. Lower is better.
         case constant(Int)
@@ -28,17 +28,17 @@ public struct ComposeOptions: Hashable, Sendable {
         case ultrafast, superfast, veryfast, faster, fast, medium
     }
 
-    /// The size of the picture in pixels.
+    /// The size of the video in pixels.
     public var canvas: ArchiveCanvas?
     /// One layout for the whole time.
     public var layout: ArchiveLayout?
     /// The classes of streams for the whole time, by the streams' ids.
     public var classes: [String: [String]] = [:]
-    /// Whether the file has sound.
+    /// Whether the file has audio.
     public var hasAudio: Bool?
-    /// Whether the file has a picture.
+    /// Whether the file has video.
     public var hasVideo: Bool?
-    /// How the picture is encoded.
+    /// How the video is encoded.
     public var quality = Quality.constant(21)
     /// How much time that takes.
     public var preset = Preset.veryfast
@@ -47,7 +47,7 @@ public struct ComposeOptions: Hashable, Sendable {
 }
 
 extension ArchiveCanvas {
-    /// Whether a picture of this size can be composed: both sides are even, and in the range of `ComposedLayout`.
+    /// Whether video of this size can be composed: both sides are even, and in the range of `ComposedLayout`.
     public var isPossible: Bool { ComposedLayout(.bestFit, width: width, height: height) != nil }
 }
 
@@ -55,7 +55,7 @@ extension ArchiveCanvas {
 public enum ComposedFormat {
     /// Frames per second.
     public static let frameRate = 25
-    /// The length of a frame in milliseconds, which is whole. All changes of the picture are on this grid.
+    /// The length of a frame in milliseconds, which is whole. All changes of the layout are on this grid.
     public static let frame: Int64 = 40
     /// The maximum number of streams that are heard at the same time.
     public static let maxHeard = 50

@@ -2,7 +2,7 @@ import Layout
 import MediaFiles
 import Wire
 
-/// A stream in a composed picture.
+/// A stream in a composed video.
 public struct DrawnSource: Hashable, Sendable {
     /// Where it is drawn. The id is that of the stream.
     public var cell: LayoutCell
@@ -10,7 +10,7 @@ public struct DrawnSource: Hashable, Sendable {
     public var file: String?
     /// The recorded time of the file's beginning, in milliseconds.
     public var start: Int64
-    /// The degrees by which the picture is turned clockwise: 0, 90, 180 or 270.
+    /// The degrees by which the video is turned clockwise: 0, 90, 180 or 270.
     public var rotation: Int
 
     public init(cell: LayoutCell, file: String?, start: Int64, rotation: Int = 0) {
@@ -18,7 +18,7 @@ public struct DrawnSource: Hashable, Sendable {
     }
 }
 
-/// A part of the composed picture in which cells and sources stay the same. Each is encoded by itself.
+/// A part of the composed video in which cells and sources stay the same. Each is encoded by itself.
 public struct ComposedChunk: Hashable, Sendable {
     /// The frames of the composed file.
     public var frames: Range<Int>
@@ -55,21 +55,21 @@ public struct HeardSource: Hashable, Sendable {
 
 /// What has to be done to compose an archive. A pure function of the event log, the files' facts and the options.
 public struct ComposePlan: Hashable, Sendable {
-    /// The maximum number of parts with different pictures. Each costs the start of a process. If there are more, changes of the
-    /// picture are moved to a coarser grid.
-    public static let maxPictures = 4_000
+    /// The maximum number of parts with different sources or cells. Each costs the start of a process. If there are more, the
+    /// changes are moved to a coarser grid.
+    public static let maxScenes = 4_000
     /// The maximum length of a chunk in frames: one minute. What a crash costs is at most this.
     public static let maxChunk = 60 * ComposedFormat.frameRate
 
-    /// The size of the picture.
+    /// The size of the video.
     public var canvas: ArchiveCanvas
     /// The length of the composed file in frames.
     public var frames: Int
     /// They cover all frames without gaps. Empty without video.
     public var chunks: [ComposedChunk] = []
-    /// Whether the file has sound.
+    /// Whether the file has audio.
     public var hasAudio: Bool
-    /// Whether the file has a picture.
+    /// Whether the file has video.
     public var hasVideo: Bool
     /// In the order in which the files begin.
     public var heard: [HeardSource] = []
@@ -92,9 +92,9 @@ public struct ComposePlan: Hashable, Sendable {
         if !timeline.isComplete { notes.append("The event log has no last line, so its last known time is the end.") }
         guard frames > 0 else { return }
         if hasVideo {
-            var pictures = Pictures(timeline, canvas: canvas, frames: frames, facts: facts, options: options)
-            chunks = pictures.chunks()
-            notes += pictures.notes
+            var scenes = Scenes(timeline, canvas: canvas, frames: frames, facts: facts, options: options)
+            chunks = scenes.chunks()
+            notes += scenes.notes
         }
         if hasAudio { heard = Self.heard(timeline) }
     }
@@ -130,8 +130,8 @@ public struct ComposePlan: Hashable, Sendable {
     }
 }
 
-/// Divides an archive into the times in which the picture stays the same.
-private struct Pictures {
+/// Divides an archive into scenes: the times in which sources and cells stay the same.
+private struct Scenes {
     let timeline: ArchiveTimeline
     let canvas: ArchiveCanvas
     let frames: Int
@@ -149,19 +149,19 @@ private struct Pictures {
 
     mutating func chunks() -> [ComposedChunk] {
         var grid = 1
-        var pictures = self.pictures(grid: grid)
-        while pictures.count > ComposePlan.maxPictures {
+        var scenes = self.scenes(grid: grid)
+        while scenes.count > ComposePlan.maxScenes {
             grid *= 5
-            pictures = self.pictures(grid: grid)
+            scenes = self.scenes(grid: grid)
         }
         if grid > 1 {
             let step = Int64(grid) * ComposedFormat.frame
-            notes.append("The picture changes too often, so its changes were moved to multiples of \(step) ms.")
+            notes.append("The layout changes too often, so its changes were moved to multiples of \(step) ms.")
         }
-        return pictures.flatMap { picture in
-            stride(from: picture.frames.lowerBound, to: picture.frames.upperBound, by: ComposePlan.maxChunk).map {
-                let end = min(picture.frames.upperBound, $0 + ComposePlan.maxChunk)
-                return ComposedChunk(frames: $0..<end, sources: picture.sources)
+        return scenes.flatMap { scene in
+            stride(from: scene.frames.lowerBound, to: scene.frames.upperBound, by: ComposePlan.maxChunk).map {
+                let end = min(scene.frames.upperBound, $0 + ComposePlan.maxChunk)
+                return ComposedChunk(frames: $0..<end, sources: scene.sources)
             }
         }
     }
@@ -174,10 +174,10 @@ private struct Pictures {
         case classes(stream: String, [String])
     }
 
-    /// - Parameter grid: the frames at which the picture may change are multiples of this.
-    private mutating func pictures(grid: Int) -> [ComposedChunk] {
+    /// - Parameter grid: the frames at which the scene may change are multiples of this.
+    private mutating func scenes(grid: Int) -> [ComposedChunk] {
         let steps = self.steps(grid: grid)
-        var pictures: [ComposedChunk] = []
+        var scenes: [ComposedChunk] = []
         var drawn: [ArchiveTimeline.Span] = []
         var layout = ArchiveLayout()
         var classes: [String: [String]] = [:]
@@ -194,16 +194,16 @@ private struct Pictures {
                 }
             }
             let sources = self.sources(drawn, layout, classes)
-            if let last = pictures.last, last.sources == sources {
-                pictures[pictures.count - 1].frames = last.frames.lowerBound..<end
+            if let last = scenes.last, last.sources == sources {
+                scenes[scenes.count - 1].frames = last.frames.lowerBound..<end
             } else {
-                pictures.append(ComposedChunk(frames: start..<end, sources: sources))
+                scenes.append(ComposedChunk(frames: start..<end, sources: sources))
             }
         }
-        return pictures
+        return scenes
     }
 
-    /// Joins, layouts and classes are rounded up and leaves are rounded down, so that a cell is never shown without its picture.
+    /// Joins, layouts and classes are rounded up and leaves are rounded down, so that a cell is never shown without its video.
     private func steps(grid: Int) -> [(frame: Int, step: Step)] {
         let length = Int64(grid) * ComposedFormat.frame
         func up(_ time: Int64) -> Int { Int((time + length - 1) / length) * grid }

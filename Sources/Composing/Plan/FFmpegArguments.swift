@@ -24,13 +24,13 @@ public struct FFmpegCommand: Hashable, Sendable {
 ///
 /// The filters were chosen by trying them with ffmpeg 5.1:
 ///
-/// - `-reinit_filter 0` and `scale` first, because otherwise a new size of the picture builds the graph again, and everything
+/// - `-reinit_filter 0` and `scale` first, because otherwise a new size of the video builds the graph again, and everything
 ///   after it is late. `eval=frame` computes the size again.
-/// - `-noaccurate_seek` and `max(PTS, begin)`: the last picture before the chunk's beginning stands at its first frame, also if the
-///   stream has not sent a picture for a minute, as a shared screen does.
-/// - `tpad` before `fps` repeats the last picture to the end of the chunk. So each cell has exactly the chunk's frames.
+/// - `-noaccurate_seek` and `max(PTS, begin)`: the last frame before the chunk's beginning becomes its first one, also if the
+///   stream has not sent a frame for a minute, as a shared screen does.
+/// - `tpad` before `fps` repeats the last frame to the end of the chunk. So each cell has exactly the chunk's frames.
 public struct FFmpegArguments: Sendable {
-    /// The size of the picture.
+    /// The size of the video.
     public var canvas: ArchiveCanvas
     /// Of which only the quality and the preset are used.
     public var options: ComposeOptions
@@ -40,10 +40,10 @@ public struct FFmpegArguments: Sendable {
     /// What every command begins with. Only local files are read, whatever a file refers to.
     private static let common = ["-hide_banner", "-nostdin", "-v", "error", "-protocol_whitelist", "file,pipe"]
     private static let oneThread = ["-filter_complex_threads", "1", "-filter_threads", "1"]
-    /// The timescale of the pictures, in which a frame is a whole number, as `-c copy` needs.
+    /// The timescale of the video, in which a frame is a whole number, as `-c copy` needs.
     private static let timescale = "12800"
 
-    // MARK: Pictures
+    // MARK: Video
 
     /// Encodes a chunk.
     ///
@@ -68,7 +68,7 @@ public struct FFmpegArguments: Sendable {
     public func probe(_ source: DrawnSource, in chunk: ComposedChunk) -> FFmpegCommand {
         let begin = Int64(chunk.frames.lowerBound) * ComposedFormat.frame
         let end = Int64(chunk.frames.upperBound) * ComposedFormat.frame
-        let graph = picture(source, begin, end, from: 0, to: "[out]").joined(separator: ";")
+        let graph = frames(source, begin, end, from: 0, to: "[out]").joined(separator: ";")
         return FFmpegCommand(
             arguments: Self.common + Self.oneThread + ["-copyts"] + input(source, from: begin)
                 + ["-filter_complex", graph, "-map", "[out]", "-frames:v", "1", "-f", "framecrc", "pipe:1"])
@@ -89,7 +89,7 @@ public struct FFmpegArguments: Sendable {
         for (index, source) in sources.enumerated() {
             let cell = source.cell
             if source.file != nil {
-                parts += picture(source, begin, end, from: inputs, to: "[s\(index)]")
+                parts += frames(source, begin, end, from: inputs, to: "[s\(index)]")
                 inputs += 1
             } else {
                 parts.append(black(cell.width, cell.height, end - begin) + "[s\(index)]")
@@ -115,7 +115,7 @@ public struct FFmpegArguments: Sendable {
     }
 
     /// The filters that turn a file into the frames of its cell.
-    private func picture(
+    private func frames(
         _ source: DrawnSource, _ begin: Int64, _ end: Int64, from input: Int, to output: String
     ) -> [String] {
         let (width, height) = (source.cell.width, source.cell.height)
@@ -142,8 +142,8 @@ public struct FFmpegArguments: Sendable {
                     + ",pad=\(box):(ow-iw)/2:(oh-ih)/2:black:eval=frame,format=yuv420p\(turn),\(times)\(output)"
             ]
         case .cover:
-            // `overlay` cuts off what is outside, whatever size the picture has. `crop` would keep the place of the first picture.
-            // The alpha channel is what `overlay` wants: otherwise ffmpeg inserts a filter that keeps the first picture's size.
+            // `overlay` cuts off what is outside, whatever size the video has. `crop` would keep the place of the first frame.
+            // The alpha channel is what `overlay` wants: otherwise ffmpeg inserts a filter that keeps the first frame's size.
             let label = "[c\(input)]"
             return [
                 scale("increase") + ",format=yuva420p\(turn),\(times)\(label)",
@@ -167,7 +167,7 @@ public struct FFmpegArguments: Sendable {
             + ["-video_track_timescale", Self.timescale]
     }
 
-    // MARK: Sound
+    // MARK: Audio
 
     /// The maximum number of files that one command mixes.
     public static let maxMixed = 50
@@ -182,11 +182,11 @@ public struct FFmpegArguments: Sendable {
                 + ["-c:a", "flac", "-sample_fmt", "s32", "-ar", "48000", "-f", "flac", "-y", output])
     }
 
-    /// Mixes files and encodes the sound of the composed file. Without any, it is silence.
+    /// Mixes files and encodes the audio of the composed file. Without any, it is silence.
     ///
     /// - Parameters:
     ///   - partial: the outputs of `partialMix`, to mix instead of `sources`.
-    public func sound(
+    public func audio(
         _ sources: [HeardSource], partial: [String] = [], frames: Int, output: String
     ) -> FFmpegCommand {
         let length = seconds(Int64(frames) * ComposedFormat.frame)
@@ -206,7 +206,7 @@ public struct FFmpegArguments: Sendable {
         return FFmpegCommand(arguments: arguments + ["-f", "ipod", "-y", output])
     }
 
-    /// Decodes the sound of one file, to find out which one cannot be decoded.
+    /// Decodes the audio of one file, to find out which one cannot be decoded.
     public func probe(_ source: HeardSource) -> FFmpegCommand {
         FFmpegCommand(arguments: Self.common + inputs([source]) + ["-map", "0:a", "-f", "null", "pipe:1"])
     }
@@ -248,17 +248,17 @@ public struct FFmpegArguments: Sendable {
 
     // MARK: The composed file
 
-    /// Joins chunks and sound without encoding them again.
+    /// Joins chunks and audio without encoding them again.
     ///
     /// - Parameters:
     ///   - list: a file for ffmpeg's demuxer `concat`; nil without video.
-    ///   - sound: nil without audio.
-    public func join(list: String?, sound: String?, output: String) -> FFmpegCommand {
+    ///   - audio: nil without audio.
+    public func join(list: String?, audio: String?, output: String) -> FFmpegCommand {
         var arguments = Self.common
         if let list { arguments += ["-f", "concat", "-safe", "0", "-i", list] }
-        if let sound { arguments += ["-i", sound] }
+        if let audio { arguments += ["-i", audio] }
         if list != nil { arguments += ["-map", "0:v"] }
-        if sound != nil { arguments += ["-map", "\(list == nil ? 0 : 1):a"] }
+        if audio != nil { arguments += ["-map", "\(list == nil ? 0 : 1):a"] }
         // The index first, because players over HTTP then start at once, without a request for each fragment.
         arguments += ["-c", "copy", "-movflags", "+faststart", "-video_track_timescale", Self.timescale]
         return FFmpegCommand(arguments: arguments + ["-f", "mp4", "-y", output])

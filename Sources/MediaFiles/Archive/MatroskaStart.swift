@@ -1,10 +1,10 @@
-/// What the beginning of a Matroska or WebM file says about the rest: its tracks, and when the first picture is shown.
+/// What the beginning of a Matroska or WebM file says about the rest: its tracks, and when the first frame is shown.
 ///
 /// Unlike `WebMScan`, it also reads files of other programs, and files that are still being written.
 public struct MatroskaStart: Hashable, Sendable {
     /// The maximum size of the elements Info and Tracks in bytes. They are read as a whole.
     static let maxElement: Int64 = 64 << 10
-    /// The maximum number of elements to look at: five minutes of audio before the first picture.
+    /// The maximum number of elements to look at: five minutes of audio before the first frame.
     static let maxElements = 20_000
 
     /// Whether there is a track of video, also if it has no blocks.
@@ -12,7 +12,7 @@ public struct MatroskaStart: Hashable, Sendable {
     /// Whether there is a track of audio, also if it has no blocks.
     public private(set) var hasAudio = false
     /// The time of the first block of video in milliseconds; nil if none was found.
-    public private(set) var firstPicture: Int64?
+    public private(set) var firstFrame: Int64?
     /// In milliseconds; nil while the file is written.
     public private(set) var duration: Int64?
 
@@ -50,7 +50,7 @@ public struct MatroskaStart: Hashable, Sendable {
                 clusterTime = Int64(clamping: time.map { min($0, 1 << 40) } ?? 0)
             } else if element.id == EBMLID.simpleBlock || element.id == 0xa1 {
                 takeBlock(bytes.dropFirst(element.headerLength))
-                if firstPicture != nil { break }
+                if firstFrame != nil { break }
             }
             position = content + length
         }
@@ -92,7 +92,7 @@ public struct MatroskaStart: Hashable, Sendable {
         }
         let offset = Int16(
             bitPattern: UInt16(bytes[bytes.startIndex + 1]) << 8 | UInt16(bytes[bytes.startIndex + 2]))
-        firstPicture = milliseconds(Double(max(0, clusterTime + Int64(offset))))
+        firstFrame = milliseconds(Double(max(0, clusterTime + Int64(offset))))
     }
 
     private func milliseconds(_ units: Double) -> Int64 {
