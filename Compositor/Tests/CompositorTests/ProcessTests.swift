@@ -23,13 +23,16 @@ struct ProcessTests {
         defer { close(ends[0]) }
         let program = try ChildProgram("/bin/sh", ["-c", "exec \"$0\" 3<&0 </dev/null", executable], input: ends[1])
         close(ends[1])
-        let descriptor = ends[0]
-        // A thread, because the compositor may wait until its output is read.
+        // A thread, because the compositor may wait until its output is read. It has a descriptor of its own, because it may send
+        // longer than this function reads.
+        let (descriptor, sending) = (ends[0], dup(ends[0]))
+        try #require(sending >= 0)
         Thread.detachNewThread {
+            defer { close(sending) }
             var rest = bytes[...]
             while !rest.isEmpty {
                 let count = rest.withUnsafeBytes {
-                    send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
+                    send(sending, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
                 }
                 guard count > 0 else { return }
                 rest = rest.dropFirst(count)
