@@ -117,7 +117,9 @@ package final class ChildProcess: Sendable {
             if case .cancelled = state.withLock({ $0 }) { throw CancellationError() }
             throw ComposeError.ffmpegMissing(executable)
         }
-        var reader = Reader(deadline: Date().addingTimeInterval(limits.seconds))
+        // Not the time of day, which jumps when it is set.
+        let deadline = limits.seconds.isFinite ? ContinuousClock.now + .seconds(limits.seconds) : nil
+        var reader = Reader(deadline: deadline)
         reader.read(output: streams.output.read, errors: streams.errors.read, input, onLine) { kill(id, SIGKILL) }
         // The child is a zombie or about to be one. Wait without reaping first, so that `cancel` never kills another process.
         var information = siginfo_t()
@@ -151,13 +153,14 @@ private func readBytes(_ descriptor: Int32, _ buffer: inout [UInt8]) -> Int {
 
 /// Reads a child's standard output and standard error until both end, and writes its standard input.
 private struct Reader {
-    let deadline: Date
+    /// nil for no limit.
+    let deadline: ContinuousClock.Instant?
     private(set) var standardError: [UInt8] = []
     private var line: [UInt8] = []
     /// Lines of progress have at most 40 bytes.
     private static let maxLine = 4_096
 
-    init(deadline: Date) { self.deadline = deadline }
+    init(deadline: ContinuousClock.Instant?) { self.deadline = deadline }
 
     mutating func read(
         output: Int32, errors: Int32, _ input: ChildInput?, _ onLine: (Substring) -> Void, stop: () -> Void
@@ -168,7 +171,7 @@ private struct Reader {
             var waiting = open.map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
             waiting += input?.events ?? []
             let ready = poll(&waiting, nfds_t(waiting.count), 1_000)
-            if Date() > deadline { stop() }
+            if let deadline, ContinuousClock.now > deadline { stop() }
             guard ready > 0 else { continue }
             input?.proceed()
             for item in waiting where item.revents != 0 && open.contains(item.fd) {
