@@ -111,7 +111,7 @@ public final class RTMPPublisher: Sendable {
             case .start(let number): start(number, &state)
             case .close(let number): state.runs.first { $0.number == number }?.input.close()
             case .kill(let number):
-                continuation.yield(.failure("The target accepted media too slowly, so its ffmpeg was stopped."))
+                continuation.yield(.failure("The target did not accept media in time, so its ffmpeg was stopped."))
                 state.runs.first { $0.number == number }?.task.cancel()
             case .report(let status): continuation.yield(.status(status))
             }
