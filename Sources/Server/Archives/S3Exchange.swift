@@ -37,31 +37,54 @@ struct S3Exchange: Sendable {
     /// - Parameter body: the bytes of a part.
     /// - Throws: ``Failure``, or `CancellationError`.
     func answer(_ request: S3Upload.Request, body: [UInt8] = []) async throws -> S3Upload.Answer {
+        try await retrying { try answer(request, await send(message(request, body))) }
+    }
+
+    /// Deletes the object, unless there is none.
+    ///
+    /// - Throws: as `answer`.
+    func delete() async throws { try await remove { bucket.request(.delete, key, at: $0) } }
+
+    /// Deletes the parts of an upload that is not completed, unless the service does not know it.
+    ///
+    /// - Throws: as `answer`.
+    func abort(_ upload: String) async throws {
+        try await remove { bucket.request(.delete, key, [("uploadId", upload)], at: $0) }
+    }
+
+    private func remove(_ request: (Timestamp) -> PushRequest) async throws {
+        try await retrying {
+            let response = try await send(request(now()))
+            switch response.status {
+            case 200...299, 404: return
+            default: throw S3Text.failure(response)
+            }
+        }
+    }
+
+    /// A problem that may pass.
+    fileprivate struct Passing: Error { let reason: String }
+
+    private func retrying<Value>(_ attempt: () async throws -> Value) async throws -> Value {
         var wait = Self.firstPause
-        for attempt in 1... {
+        for _ in 1..<Self.attempts {
             do {
-                return try await once(request, body)
-            } catch let error as Passing {
-                guard attempt < Self.attempts else { throw Failure(description: error.reason) }
+                return try await attempt()
+            } catch is Passing {
                 try await pause(wait)
                 wait *= 2
             }
         }
-        throw CancellationError()
-    }
-
-    /// Deletes the object.
-    func delete() async throws {
-        _ = try await transport.exchange(bucket.request(.delete, key, at: now()))
-    }
-
-    /// A problem that may pass.
-    private struct Passing: Error { let reason: String }
-
-    private func once(_ request: S3Upload.Request, _ body: [UInt8]) async throws -> S3Upload.Answer {
-        let response: PushResponse
         do {
-            response = try await transport.exchange(message(request, body))
+            return try await attempt()
+        } catch let error as Passing {
+            throw Failure(description: error.reason)
+        }
+    }
+
+    private func send(_ request: PushRequest) async throws -> PushResponse {
+        do {
+            return try await transport.exchange(request)
         } catch let failure as PushFailure {
             switch failure {
             case .addressRefused(let host):
@@ -74,7 +97,6 @@ struct S3Exchange: Sendable {
             case .unreachable(let reason): throw Passing(reason: reason)
             }
         }
-        return try answer(request, response)
     }
 
     private func message(_ request: S3Upload.Request, _ body: [UInt8]) -> PushRequest {
@@ -116,13 +138,20 @@ struct S3Exchange: Sendable {
             return .stored(tag: tag)
         case (.part, 404), (.complete, 404): return .unknownUpload
         // Completing takes long, so the service sends the status before it knows the result.
-        case (.complete, 200):
-            guard S3Text.element("Code", in: response.body) == nil else {
-                throw Passing(reason: S3Text.problem(response))
+        case (.complete, 200), (.complete, 400):
+            switch (S3Text.element("Code", in: response.body), response.status) {
+            case (nil, 200): return .completed
+            // The service has lost a part. It would refuse the same list of parts each time.
+            case ("InvalidPart"?, _): return .unknownUpload
+            case (_, 200): throw Passing(reason: S3Text.problem(response))
+            default: throw S3Text.failure(response)
             }
-            return .completed
-        case (_, 408), (_, 429), (_, 500...599): throw Passing(reason: S3Text.problem(response))
-        default: throw Failure(description: S3Text.problem(response))
+        // Responses to HEAD have no body, so the service cannot say why.
+        case (.size, 400), (.size, 403):
+            throw Failure(
+                description: "status \(response.status). Check the access key and its secret, the permission "
+                    + "s3:ListBucket, recording.bucketRegion, and the clock of this machine")
+        default: throw S3Text.failure(response)
         }
     }
 }
@@ -149,6 +178,22 @@ enum S3Text {
     static func escaped(_ text: String) -> String {
         [("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("\"", "&quot;")].reduce(text) {
             $0.replacing($1.0, with: $1.1)
+        }
+    }
+
+    /// Returns the error to throw for a response that is none of those that were expected.
+    fileprivate static func failure(_ response: PushResponse) -> any Error {
+        switch response.status {
+        case 408, 429, 500...599: return S3Exchange.Passing(reason: problem(response))
+        // Redirects are not followed: the target would get a request that is signed for another host.
+        case 300...399:
+            let region = response.headers["x-amz-bucket-region"].map {
+                ", which is in the region \(LogText.escaped($0))"
+            }
+            let text = "The service redirects to another endpoint for this bucket\(region ?? "")."
+            return S3Exchange.Failure(
+                description: "\(problem(response)). \(text) Set recording.bucketRegion and recording.bucketEndpoint")
+        default: return S3Exchange.Failure(description: problem(response))
         }
     }
 

@@ -10,6 +10,8 @@ struct S3Upload: Equatable, Sendable {
     struct Progress: Equatable, Sendable, Payload {
         /// The service's id of the upload.
         var upload = ""
+        /// The size of the object in bytes.
+        var size: UInt64 = 0
         /// The size of all parts but the last in bytes.
         var partSize: Int64 = 0
         /// The service's tags of the parts that it has, in their order.
@@ -17,6 +19,9 @@ struct S3Upload: Equatable, Sendable {
 
         mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
             try coder.string("upload", &upload, max: S3Upload.maxText)
+            var size = Int64(clamping: size)
+            try coder.integer("size", &size, in: 0...Int64.max)
+            self.size = UInt64(clamping: size)
             try coder.integer("partSize", &partSize, in: 1...Int64(1) << 40)
             var tags: [String]? = tags
             try coder.strings("tags", &tags, max: S3Upload.maxText, count: S3Upload.maxParts)
@@ -46,7 +51,8 @@ struct S3Upload: Equatable, Sendable {
         case stored(tag: String)
         /// The object was made. The service may still report another size.
         case completed
-        /// The service does not know the upload, for example because it deletes unfinished uploads after some days.
+        /// The service does not know the upload or one of its parts, for example because it deletes unfinished uploads after some
+        /// days, or because the upload is complete.
         case unknownUpload
     }
 
@@ -74,7 +80,8 @@ struct S3Upload: Equatable, Sendable {
         self.size = size
         let least = (Int64(clamping: size) + Int64(Self.maxParts) - 1) / Int64(Self.maxParts)
         self.partSize = max(partSize, least)
-        self.progress = progress
+        // A computed ZIP file of another version of the server may have another size. Then the parts do not fit together.
+        self.progress = progress?.size == size ? progress : nil
     }
 
     private let partSize: Int64
@@ -89,7 +96,7 @@ struct S3Upload: Equatable, Sendable {
                 return .failed(
                     "the bucket has \(found.map { "\($0) bytes" } ?? "no object") instead of \(size) bytes")
             }
-        case .created(let upload): progress = Progress(upload: upload, partSize: partSize)
+        case .created(let upload): progress = Progress(upload: upload, size: size, partSize: partSize)
         case .stored(let tag): progress?.tags.append(tag)
         case .completed:
             (isComplete, progress) = (true, nil)
@@ -97,6 +104,8 @@ struct S3Upload: Equatable, Sendable {
         case .unknownUpload:
             guard !hasBegunAgain else { return .failed("the service forgets the upload") }
             (hasBegunAgain, progress) = (true, nil)
+            // The upload may be complete: then only the response to an earlier request was lost.
+            return .send(.size)
         }
         return .send(next)
     }

@@ -129,6 +129,57 @@ struct ArchiveBucketTests {
         try await place.end()
     }
 
+    @Test("an upload of which the service has lost a part begins again")
+    func lostPart() async throws {
+        let place = try await Place()
+        let bytes = Array("seven b".utf8)
+        var first = S3Upload(size: 7, partSize: 2)
+        _ = try await place.upload(bytes, &first) { if case .complete = $0 { true } else { false } }
+        try await place.service.loseParts()
+        var second = S3Upload(size: 7, progress: first.progress, partSize: 2)
+        #expect(try await place.upload(bytes, &second) == nil)
+        #expect(try await place.content() == (200, Data(bytes)))
+        try await place.end()
+    }
+
+    @Test("deleting is tried again like uploading, and an upload that is aborted leaves no parts")
+    func removed() async throws {
+        let place = try await Place()
+        let bytes = Array("seven b".utf8)
+        var upload = S3Upload(size: 7, partSize: 2)
+        #expect(try await place.upload(bytes, &upload) == nil)
+        try await place.service.fail(2)
+        try await place.exchange.delete()
+        #expect(place.pauses.all == [.seconds(1), .seconds(2)])
+        upload = S3Upload(size: 7, partSize: 2)
+        _ = try await place.upload(bytes, &upload) { if case .part(3, _, _) = $0 { true } else { false } }
+        let begun = try #require(upload.progress)
+        #expect(try await place.service.contents() == "0 1")
+        try await place.exchange.abort(begun.upload)
+        #expect(try await place.service.contents() == "0 0")
+        try await place.exchange.abort(begun.upload)
+        try await place.service.fail(5)
+        let failure = await #expect(throws: S3Exchange.Failure.self) { try await place.exchange.delete() }
+        #expect(failure?.description == "status 503: SlowDown: Reduce your request rate.")
+        try await place.end()
+    }
+
+    @Test("a response without a reason and a redirect say which settings to check")
+    func unexplained() async throws {
+        let place = try await Place { $0.secretKey = SecretText("not the secret") }
+        let failure = await #expect(throws: S3Exchange.Failure.self) { _ = try await place.exchange.answer(.size) }
+        #expect(failure?.description.hasPrefix("status 403. Check the access key and its secret") == true)
+        try await place.service.redirect()
+        for request in [.size, .create] as [S3Upload.Request] {
+            let failure = await #expect(throws: S3Exchange.Failure.self) {
+                _ = try await place.exchange.answer(request)
+            }
+            let text = "which is in the region eu-other-2. Set recording.bucketRegion"
+            #expect(failure?.description.contains(text) == true)
+        }
+        try await place.end()
+    }
+
     @Test("a wrong secret and a private address have a reason, which is no secret")
     func refused() async throws {
         let place = try await Place { $0.secretKey = SecretText("not the secret") }

@@ -53,6 +53,12 @@ final class S3Service: Sendable {
     func fail(_ count: Int) async throws { _ = try await get("/_control?fail=\(count)") }
     /// Forgets the unfinished uploads.
     func forget() async throws { _ = try await get("/_control?forget=1") }
+    /// Forgets the first part of each unfinished upload.
+    func loseParts() async throws { _ = try await get("/_control?lose=1") }
+    /// Redirects all requests to another region.
+    func redirect() async throws { _ = try await get("/_control?redirect=1") }
+    /// The numbers of objects and of unfinished uploads.
+    func contents() async throws -> String { String(decoding: try await get("/_control?contents=1").1, as: UTF8.self) }
     /// What was requested, such as `PUT 200`, and why requests were refused.
     func requests() async throws -> [String] {
         String(decoding: try await get("/_control?log=1").1, as: UTF8.self).split(separator: "\n").map(
@@ -69,7 +75,7 @@ final class S3Service: Sendable {
     private static let script = #"""
         import hashlib, hmac, http.server, sys, threading, time, urllib.parse as u
         key, secret, region, bucket = sys.argv[1:]
-        objects, uploads, log, state = {}, {}, [], {'fail': 0, 'made': 0}
+        objects, uploads, log, state = {}, {}, [], {'fail': 0, 'made': 0, 'redirect': 0}
 
         def sign(method, path, query, headers, names, payload, stamp):
             quote = lambda text: u.quote(text, safe='-_.~')
@@ -123,14 +129,20 @@ final class S3Service: Sendable {
                 values = dict(query)
                 if path == '/_control':
                     state['fail'] = int(values.get('fail', state['fail']))
+                    state['redirect'] = int(values.get('redirect', state['redirect']))
                     if 'forget' in values: uploads.clear()
+                    if 'lose' in values:
+                        for parts in uploads.values(): parts.pop(1, None)
                     shown = '\n'.join(log).encode()
+                    if 'contents' in values: shown = ('%d %d' % (len(objects), len(uploads))).encode()
                     self.answer(200, shown)
                     log.pop()
                     return
                 if state['fail'] > 0:
                     state['fail'] -= 1
                     return self.refuse(503, 'SlowDown', 'Reduce your request rate.')
+                if state['redirect']:
+                    return self.answer(301, headers={'x-amz-bucket-region': 'eu-other-2', 'Location': 'http://127.0.0.1:1/'})
                 problem = self.problem(path, query, body)
                 if problem: return self.refuse(403, 'SignatureDoesNotMatch', problem)
                 if not path.startswith('/' + bucket + '/'): return self.refuse(404, 'NoSuchBucket', 'none')
@@ -139,7 +151,8 @@ final class S3Service: Sendable {
                     if found is None: return self.refuse(404, 'NoSuchKey', 'none')
                     return self.answer(200, found if self.command == 'GET' else b'', length=len(found))
                 if self.command == 'DELETE':
-                    objects.pop(path, None)
+                    if 'uploadId' not in values: objects.pop(path, None)
+                    elif uploads.pop(values['uploadId'], None) is None: return self.refuse(404, 'NoSuchUpload', 'none')
                     return self.answer(204)
                 if 'uploads' in values:
                     state['made'] += 1
@@ -153,6 +166,7 @@ final class S3Service: Sendable {
                     parts[int(values['partNumber'])] = (tag, body)
                     return self.answer(200, headers={'ETag': tag})
                 xml = body.decode().replace('&quot;', '"')
+                if xml.count('<Part>') > len(parts): return self.refuse(400, 'InvalidPart', 'a part is missing')
                 if any(('<ETag>%s</ETag>' % tag) not in xml for tag, _ in parts.values()):
                     return self.answer(200, b'<Error><Code>InvalidPart</Code><Message>a tag</Message></Error>')
                 objects[path] = b''.join(part for _, (_, part) in sorted(parts.items()))

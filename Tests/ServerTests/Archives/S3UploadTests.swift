@@ -82,6 +82,8 @@ import Wire
         }
         var second = S3Upload(size: 25, progress: try S3Upload.Progress(members: members), partSize: 20)
         #expect(second.handle(.size(nil)) == .send(.part(2, of: "u", 10..<20)))
+        var other = S3Upload(size: 26, progress: try S3Upload.Progress(members: members))
+        #expect(other.handle(.size(nil)) == .send(.create), "its parts are of an object of another size")
     }
 
     @Test("an object that is there already is not sent again, and one of another size is replaced")
@@ -94,17 +96,26 @@ import Wire
 
     @Test("an upload that the service has forgotten begins again, once")
     func forgotten() {
-        var upload = S3Upload(size: 5, progress: .init(upload: "old", partSize: 10))
+        var upload = S3Upload(size: 5, progress: .init(upload: "old", size: 5, partSize: 10))
         #expect(upload.handle(.size(nil)) == .send(.part(1, of: "old", 0..<5)))
-        #expect(upload.handle(.unknownUpload) == .send(.create))
+        #expect(upload.handle(.unknownUpload) == .send(.size))
+        #expect(upload.handle(.size(nil)) == .send(.create))
         #expect(upload.handle(.created("new")) == .send(.part(1, of: "new", 0..<5)))
         #expect(upload.handle(.unknownUpload) == .failed("the service forgets the upload"))
+    }
+
+    @Test("an upload that was completed, although the response was lost, is not sent again")
+    func completedUnnoticed() {
+        var upload = S3Upload(size: 5, progress: .init(upload: "u", size: 5, partSize: 10, tags: ["a"]))
+        #expect(upload.handle(.size(nil)) == .send(.complete("u", tags: ["a"])))
+        #expect(upload.handle(.unknownUpload) == .send(.size))
+        #expect(upload.handle(.size(5)) == .done)
     }
 
     @Test("nothing counts as uploaded while the bucket shows another size")
     func unconfirmed() {
         for found in [nil, 4] as [UInt64?] {
-            var upload = S3Upload(size: 5, progress: .init(upload: "u", partSize: 10, tags: ["a"]))
+            var upload = S3Upload(size: 5, progress: .init(upload: "u", size: 5, partSize: 10, tags: ["a"]))
             #expect(upload.handle(.size(nil)) == .send(.complete("u", tags: ["a"])))
             #expect(upload.handle(.completed) == .send(.size))
             guard case .failed = upload.handle(.size(found)) else {
