@@ -21,10 +21,32 @@ final class ArchiveFiles: Sendable {
     private let folder: String
     /// The checksums of the files of recently downloaded archives, in the order of the files.
     private let checksums = Mutex<[ArchiveID: [UInt32]]>([:])
+    /// The archives that are being deleted, or whose end is being stored.
+    private let changing = Mutex<Set<ArchiveID>>([])
 
     init(folder: String) { self.folder = folder }
 
     private func path(_ archive: ArchiveID) -> String { "\(folder)/\(archive)" }
+
+    /// Begins to delete an archive, or to store that it has expired or moved. Read its record again after this, because it may
+    /// have changed.
+    ///
+    /// - Returns: false if such a change is in progress. Otherwise call ``endChange(of:)`` when the change is stored.
+    func beginChange(of archive: ArchiveID) -> Bool { changing.withLock { $0.insert(archive).inserted } }
+
+    /// Ends what ``beginChange(of:)`` has begun.
+    func endChange(of archive: ArchiveID) { _ = changing.withLock { $0.remove(archive) } }
+
+    /// Returns the archives in whose folder there is a file of this name.
+    func archives(with name: String) async throws -> [ArchiveID] {
+        let folder = folder
+        return try await NIOThreadPool.singleton.runIfActive {
+            let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+            return names.compactMap { ArchiveID($0) }.filter {
+                FileManager.default.fileExists(atPath: "\(folder)/\($0)/\(name)")
+            }
+        }
+    }
 
     /// Whether the recorder has made a folder for this archive.
     func hasFolder(of archive: ArchiveID) -> Bool {

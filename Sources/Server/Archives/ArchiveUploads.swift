@@ -13,6 +13,8 @@ struct ArchiveUploads: Service {
     /// How often to look for archives, and the longest pause after failures.
     private static let interval: Duration = .seconds(5)
     private static let longestPause: Duration = .seconds(600)
+    /// How long to wait before asking again whether a deletion is complete, which takes milliseconds.
+    private static let turnPause: Duration = .milliseconds(100)
     /// Archives that are read at a time.
     private static let page = 100
     /// The state of an upload, in the folder of its archive.
@@ -41,6 +43,7 @@ struct ArchiveUploads: Service {
 
     func run() async throws {
         await cancelWhenGracefulShutdown {
+            await deleteLeftovers()
             var wait = Self.interval
             while !Task.isCancelled {
                 wait = await uploadAll() ? Self.interval : min(wait * 2, Self.longestPause)
@@ -56,9 +59,9 @@ struct ArchiveUploads: Service {
     func uploadAll() async -> Bool {
         var isFine = true
         do {
-            let limit = clock.moment.wall + .seconds(86400)
+            // All of them, even those from when the clock was ahead.
             let complete = try await parts.storage.archivesToExpire(
-                availableBefore: limit, node: parts.node, limit: Self.page)
+                availableBefore: Timestamp(milliseconds: .max), node: parts.node, limit: Self.page)
             for archive in complete where !Task.isCancelled {
                 // Archives of deleted projects are deleted soon.
                 let project = archive.project
@@ -85,28 +88,74 @@ struct ArchiveUploads: Service {
     }
 
     private func upload(_ archive: ArchiveRecord) async throws {
-        let content = try await ArchiveContent(archive, parts.files)
         let clock = clock
         let exchange = S3Exchange(
             bucket: bucket, key: bucket.key(of: archive), transport: transport, now: { clock.wallNow },
             pause: { try await Task.sleep(for: $0) })
-        var upload = S3Upload(size: content.size, progress: await progress(of: archive.id))
+        var begun: S3Upload.Progress?
+        do {
+            try await send(archive, exchange, &begun)
+        } catch {
+            guard !Task.isCancelled, try await !isAvailable(archive.id) else { throw error }
+            // It was deleted or has expired while it was uploaded, so its files are gone.
+            return await cleanUp(exchange) {
+                if let begun { try await exchange.abort(begun.upload) }
+                try await exchange.delete()
+            }
+        }
+        try await finish(archive, exchange)
+    }
+
+    /// Uploads an archive.
+    ///
+    /// - Parameter progress: how far the upload is; nil before it begins and after it is complete.
+    private func send(
+        _ archive: ArchiveRecord, _ exchange: S3Exchange, _ progress: inout S3Upload.Progress?
+    ) async throws {
+        let content = try await reading { try await ArchiveContent(archive, parts.files) }
+        progress = await self.progress(of: archive.id)
+        var upload = S3Upload(size: content.size, progress: progress)
         var step = S3Upload.Step.send(upload.first)
         while case .send(let request) = step {
             try Task.checkCancellation()
             var body: [UInt8] = []
             if case .part(_, _, let range) = request {
                 body.reserveCapacity(range.count)
-                try await content.read(range) { body += $0.readableBytesView }
+                try await reading { try await content.read(range) { body += $0.readableBytesView } }
             }
-            let before = upload.progress
             step = upload.handle(try await exchange.answer(request, body: body))
-            if let progress = upload.progress, progress != before {
-                try await parts.files.write(Self.progressName, of: archive.id, progress.json)
-            }
+            guard upload.progress != progress else { continue }
+            progress = upload.progress
+            if let progress { try await parts.files.write(Self.progressName, of: archive.id, progress.json) }
         }
         if case .failed(let reason) = step { throw S3Exchange.Failure(description: reason) }
-        try await finish(archive, exchange)
+    }
+
+    /// Says where the error is: the text of `ArchiveFiles` is for people who download archives.
+    private func reading<Value>(_ body: () async throws -> Value) async throws -> Value {
+        do {
+            return try await body()
+        } catch is WireError {
+            throw S3Exchange.Failure(description: "a file in the archive's folder is missing, too short or unreadable")
+        }
+    }
+
+    private func isAvailable(_ archive: ArchiveID) async throws -> Bool {
+        try await parts.storage.archive(archive)?.status == .available
+    }
+
+    /// Removes what the bucket has of an archive that was deleted.
+    private func cleanUp(_ exchange: S3Exchange, _ remove: () async throws -> Void) async {
+        do {
+            try await remove()
+            parts.logger.info(
+                "An archive was deleted while it was uploaded. The bucket has nothing of it",
+                metadata: ["key": "\(exchange.key)"])
+        } catch {
+            parts.logger.error(
+                "An archive was deleted while it was uploaded, but could not be removed from the bucket. Remove it there",
+                metadata: ["key": "\(exchange.key)", "reason": "\(error)"])
+        }
     }
 
     private func progress(of archive: ArchiveID) async -> S3Upload.Progress? {
@@ -118,17 +167,43 @@ struct ArchiveUploads: Service {
 
     /// Stores and reports that the archive is in the bucket, then deletes its local files.
     private func finish(_ archive: ArchiveRecord, _ exchange: S3Exchange) async throws {
-        // It may have been deleted or have expired while it was uploaded.
-        guard try await parts.storage.archive(archive.id)?.status == .available else {
-            return try await exchange.delete()
-        }
+        // An application may be deleting it. Then the object has to be removed.
+        while !parts.files.beginChange(of: archive.id) { try await Task.sleep(for: Self.turnPause) }
+        defer { parts.files.endChange(of: archive.id) }
+        guard try await isAvailable(archive.id) else { return await cleanUp(exchange) { try await exchange.delete() } }
         var uploaded = archive
         (uploaded.status, uploaded.updatedAt) = (.uploaded, clock.wallNow)
         let record = uploaded
         let reports = try await gateway.eventLoop.submit { gateway.value.report(record) }.get()
         try await parts.storage.commit([.archiveStored(record)] + reports)
-        try await parts.files.delete(archive.id)
         parts.logger.info(
             "Archive uploaded", metadata: ["archive": "\(archive.id)", "key": "\(exchange.key)"])
+        await deleteFiles(of: archive.id)
+    }
+
+    private func deleteFiles(of archive: ArchiveID) async {
+        do {
+            try await parts.files.delete(archive)
+        } catch {
+            parts.logger.error(
+                "Could not delete the local files of an archive that is in the bucket. The next start tries it again",
+                metadata: ["archive": "\(archive)", "error": "\(error)"])
+        }
+    }
+
+    /// Deletes the local files of archives that are in the bucket. An earlier run of the server has stored that, and was stopped
+    /// before it had deleted them. Each of them has the state of its upload.
+    private func deleteLeftovers() async {
+        do {
+            for id in try await parts.files.archives(with: Self.progressName) where !Task.isCancelled {
+                guard let archive = try await parts.storage.archive(id), archive.node == parts.node,
+                    archive.status == .uploaded
+                else { continue }
+                await deleteFiles(of: id)
+            }
+        } catch {
+            parts.logger.error(
+                "Could not look for local files of archives that are in the bucket", metadata: ["error": "\(error)"])
+        }
     }
 }

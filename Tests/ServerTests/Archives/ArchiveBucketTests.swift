@@ -220,13 +220,75 @@ struct ArchiveBucketTests {
             let text = String(decoding: data, as: UTF8.self)
             #expect(
                 status == 200 && text.contains("\(stream).webm") && text.contains("not really a video"))
-            try await eventually {
-                FileManager.default.fileExists(atPath: "\(directory)/recordings/\(id)")
-                    ? "the local files remain" : nil
-            }
+            try await Self.waitUntilGone("\(directory)/recordings/\(id)")
             #expect(try await place.ask("DELETE", "/\(id)").status == 204)
             #expect(
                 try await service.get(url).0 == 200, "what is in the bucket belongs to the application")
+        }
+        try await service.stop()
+    }
+
+    private static func waitUntilGone(_ folder: String) async throws {
+        try await eventually { FileManager.default.fileExists(atPath: folder) ? "\(folder) remains" : nil }
+    }
+
+    /// Runs a server with the bucket. Its data directory remains for the next one.
+    private func withServer(
+        _ directory: String, _ service: S3Service, _ body: @escaping @Sendable (ArchivePlace) async throws -> Void
+    ) async throws {
+        try await TestServer.run(dataDirectory: directory, recorder: TestRecorder.maker(directory)) {
+            $0.rules.recordingNotice = .zero
+            $0.archives.bucket = Self.settings(service)
+        } _: { server in
+            try await body(try ArchivePlace(server))
+        }
+    }
+
+    @Test("a server that was killed after an upload deletes the local files at its next start")
+    func killed() async throws {
+        let service = try await S3Service.start()
+        let directory = NSTemporaryDirectory() + "confab-bucket-\(UUID().uuidString)"
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        let archive = Mutex("")
+        try await withServer(directory, service) { place in
+            _ = try await place.publisher()
+            let id = try #require(ArchivePlace.text(try await place.start().object(), "id"))
+            #expect(try await place.ask("POST", "/\(id)/stop").status == 200)
+            _ = try await place.archive(id, is: "uploaded")
+            try await Self.waitUntilGone("\(directory)/recordings/\(id)")
+            archive.withLock { $0 = id }
+        }
+        // What it would have left.
+        let folder = "\(directory)/recordings/\(archive.withLock { $0 })"
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        for name in [ArchiveUploads.progressName, "x.webm"] {
+            try Data("{}".utf8).write(to: URL(filePath: "\(folder)/\(name)"))
+        }
+        try await withServer(directory, service) { _ in try await Self.waitUntilGone(folder) }
+        try await service.stop()
+    }
+
+    @Test("nothing remains in the bucket of an archive that is deleted while it is uploaded")
+    func deleted() async throws {
+        let service = try await S3Service.start()
+        let directory = NSTemporaryDirectory() + "confab-bucket-\(UUID().uuidString)"
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        // The upload has begun, and waits.
+        try await service.fail(3)
+        try await withServer(directory, service) { place in
+            _ = try await place.publisher()
+            let id = try #require(ArchivePlace.text(try await place.start().object(), "id"))
+            #expect(try await place.ask("POST", "/\(id)/stop").status == 200)
+            try await eventually {
+                try await service.requests().contains { $0.hasPrefix("SlowDown") } ? nil : "the upload has not begun"
+            }
+            #expect(try await place.ask("DELETE", "/\(id)").status == 204)
+            try await eventually {
+                let requests = try await service.requests()
+                return requests.last == "DELETE 204" ? nil : "\(requests)"
+            }
+            #expect(try await service.contents() == "0 0")
+            #expect(try await place.ask("GET", "/\(id)").status == 404)
         }
         try await service.stop()
     }

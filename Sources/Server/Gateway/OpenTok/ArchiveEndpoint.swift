@@ -38,7 +38,10 @@ enum ArchiveEndpoint: Sendable {
             return OpenTokResponse.json(archive.json(url: gateway.downloadURL(of: archive, project)))
         case .delete:
             let archive = try await archive(gateway, project, request)
-            try await gateway.delete(archive)
+            try gateway.requireHere(archive)
+            guard gateway.archiveFiles?.beginChange(of: archive.id) != false else { throw .archiveChanging }
+            defer { gateway.archiveFiles?.endChange(of: archive.id) }
+            try await gateway.delete(try await self.archive(gateway, project, request))
             return GateResponse(status: 204)
         case .stop: return try await change(gateway, project, request, .stop)
         case .setLayout: return try await change(gateway, project, request, .setLayout(try request.archiveLayout()))
@@ -95,7 +98,6 @@ extension Gateway {
             throw WireError(
                 .archiveConflict, "Only an archive that is available can be deleted. Its status is \(archive.status).")
         }
-        try requireHere(archive)
         var deleted = archive
         (deleted.status, deleted.updatedAt) = (.deleted, runner.wallNow)
         do {
@@ -131,6 +133,8 @@ extension WireError {
     fileprivate static let noArchive = WireError(.notFound, "This project has no archive with this ID.")
     fileprivate static let foreignSession = WireError(
         .sessionInvalid, "Unknown session ID. Use one that this project created.")
+    fileprivate static let archiveChanging = WireError(
+        .archiveConflict, "This archive is just being moved or deleted. Try again in a few seconds.", retryable: true)
     static let recordingUnavailable = WireError(
         .recordingUnavailable,
         "Recording is not available on this server. Its operator can turn it on (recording.enabled), if it routes media."
