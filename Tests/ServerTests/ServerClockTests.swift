@@ -1,4 +1,7 @@
+import Foundation
 import Logging
+import NIOCore
+import NIOPosix
 import Signaling
 import Synchronization
 import Testing
@@ -226,5 +229,66 @@ private final class MachineClocks: Sendable {
         pass(.seconds(3700), clock)
         #expect(await retention(storage, clock).deleteOld())
         #expect(try await counts(storage) == [0, 0, 0])
+    }
+
+    private var failed: [ArchiveRecord] {
+        ([1, 2] as [UInt64]).map { number in
+            var archive = ArchiveRecord(
+                id: ArchiveID(high: 5, low: number), project: "1000", session: SessionID("2_session")!,
+                request: ArchiveRequest(), createdAt: MachineClocks.start)
+            archive.status = .failed
+            return archive
+        }
+    }
+
+    /// Lets archives expire, and returns which of the failed ones have a row, and which have files.
+    private func expire(
+        _ retention: Duration, after days: Int, in directory: String
+    ) async throws -> (rows: [Bool], files: [Bool]) {
+        let (machine, storage, failed) = (MachineClocks(), try SQLiteStorage.inMemory(), failed)
+        try await storage.commit(failed.map { .archiveStored($0) })
+        let folders = failed.map { "\(directory)/\($0.id)" }
+        for folder in folders {
+            try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+            try Data([1]).write(to: URL(filePath: "\(folder)/x.webm"))
+        }
+        machine.jump(.seconds(days * 86400))
+        let clock = ServerClock(source: machine.source)
+        for _ in 0..<Int(Duration.seconds(3700) / WallClockJudge.lookInterval) {
+            machine.pass(WallClockJudge.lookInterval)
+            _ = clock.look()
+        }
+        let loop = MultiThreadedEventLoopGroup.singleton.next()
+        let project = try #require(
+            Project(apiKey: "45000001", secret: "00112233445566778899aabbccddeeff0011223344556677"))
+        let gateway = try await loop.submit {
+            NIOLoopBound(try Gateway.forTests(project, on: loop), eventLoop: loop)
+        }.get()
+        var configuration = ConfabConfiguration()
+        configuration.archives.retention = retention
+        let logger = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
+        let expiry = ArchiveExpiry(
+            gateway: gateway, parts: ArchiveParts(storage: storage, folder: directory, node: "", logger: logger),
+            clock: clock, live: LiveConfiguration(configuration))
+        #expect(await expiry.expire())
+        var rows: [Bool] = []
+        for archive in failed { rows.append(try await storage.archive(archive.id) != nil) }
+        return (rows, folders.map { FileManager.default.fileExists(atPath: $0) })
+    }
+
+    @Test("what was recorded of a failed archive is deleted with its row, unless files are kept forever")
+    func failedArchives() async throws {
+        try await withDirectory { directory in
+            for days in [10, 29] {
+                let early = try await expire(.seconds(10 * 86400), after: days, in: directory)
+                #expect(early.rows == [true, true] && early.files == [true, true])
+            }
+            let kept = try await expire(.zero, after: 31, in: directory)
+            #expect(kept.rows == [false, false] && kept.files == [true, true])
+            let waiting = try await expire(.seconds(90 * 86400), after: 31, in: directory)
+            #expect(waiting.rows == [true, true] && waiting.files == [true, true])
+            let late = try await expire(.seconds(10 * 86400), after: 31, in: directory)
+            #expect(late.rows == [false, false] && late.files == [false, false])
+        }
     }
 }

@@ -112,6 +112,9 @@ struct StorageArchiveTests: StorageFixtures {
             let limit = now + .seconds(2)
             #expect(try await storage.archivesToExpire(availableBefore: limit, node: "", limit: 9) == [all[0]])
             #expect(try await storage.archivesToExpire(availableBefore: nil, node: "", limit: 9) == [])
+            let every = try await storage.archivesToExpire(
+                availableBefore: Timestamp(milliseconds: .max), node: "", limit: 9)
+            #expect(every == Array(all.prefix(3)))
             _ = try await storage.removeProject("2000", recording: entry)
             #expect(try await storage.archivesToExpire(availableBefore: nil, node: "", limit: 9) == [all[2]])
             #expect(try await storage.archivesToExpire(availableBefore: limit, node: "", limit: 9) == [all[0], all[2]])
@@ -120,15 +123,22 @@ struct StorageArchiveTests: StorageFixtures {
         }
     }
 
-    @Test func `rows of archives without files are deleted after a while`() async throws {
+    @Test func `rows of expired archives are deleted after a while, and those of failed ones remain, which have files`()
+        async throws
+    {
         try await withStorage { storage in
-            let kept = archive(1) { $0.status = .available }
-            let ended = [archive(2) { $0.status = .expired }, archive(3) { $0.status = .failed }]
-            let recent = archive(4) { ($0.status, $0.updatedAt) = (.failed, now + .seconds(99)) }
-            try await storage.commit(([kept, recent] + ended).map { .archiveStored($0) })
-            #expect(try await storage.deleteOld(.archives, olderThan: now + .seconds(50)) == 2)
-            #expect(try await storage.archive(kept.id) == kept)
-            #expect(try await storage.archive(recent.id) == recent)
+            let failed = archive(3) { $0.status = .failed }
+            let recent = archive(4) { ($0.status, $0.updatedAt) = (.expired, now + .seconds(99)) }
+            let kept = [archive(1) { $0.status = .available }, failed, recent]
+            let foreign = archive(5) { ($0.status, $0.node) = (.failed, "n2") }
+            let old = archive(2) { $0.status = .expired }
+            try await storage.commit((kept + [old, foreign]).map { .archiveStored($0) })
+            let limit = now + .seconds(50)
+            #expect(try await storage.deleteOld(.archives, olderThan: limit) == 1)
+            for archive in kept { #expect(try await storage.archive(archive.id) == archive) }
+            #expect(try await storage.failedArchives(before: limit, node: "", limit: 9) == [failed])
+            #expect(try await storage.failedArchives(before: failed.updatedAt, node: "", limit: 9) == [])
+            #expect(try await storage.failedArchives(before: limit, node: "n2", limit: 9) == [foreign])
         }
     }
 

@@ -14,8 +14,8 @@ struct Retention: Service {
     let live: LiveConfiguration
     let logger: Logger
 
-    /// How long an archive without files remains in lists.
-    private static let endedArchives: Duration = .seconds(30 * 86400)
+    /// How long an archive that has expired or failed remains in lists.
+    static let endedArchives: Duration = .seconds(30 * 86400)
     /// How often to check whether the clock is confirmed, while it is not.
     private static let pause: Duration = .seconds(60)
 
@@ -58,7 +58,8 @@ struct Retention: Service {
 }
 
 /// Deletes archives after `recording.retention`, and those of deleted projects, once per hour, while the clock is confirmed
-/// (``WallClockJudge``).
+/// (``WallClockJudge``). Failed archives are kept for ``Retention/endedArchives`` at least, because an operator may compose what
+/// was recorded.
 struct ArchiveExpiry: Service {
     let gateway: NIOLoopBound<Gateway>
     let parts: ArchiveParts
@@ -79,30 +80,63 @@ struct ArchiveExpiry: Service {
         }
     }
 
-    /// Deletes the files of archives that are too old, and stores and reports that they have expired.
+    /// Deletes the files of archives that are too old, and stores and reports that they have expired. Deletes failed archives with
+    /// what was recorded of them.
     ///
     /// - Returns: false if the clock is not confirmed, so that nothing was deleted.
     func expire() async -> Bool {
         guard let now = clock.moment.confirmedWall else { return false }
+        let (storage, node) = (parts.storage, parts.node)
         let retention = live.current.archives.retention
         let limit = retention > .zero ? now - retention : nil
-        do {
-            while !Task.isCancelled {
-                let old = try await parts.storage.archivesToExpire(
-                    availableBefore: limit, node: parts.node, limit: Self.page)
-                for archive in old { try await expire(archive, at: now) }
-                if !old.isEmpty { parts.logger.info("Old archives deleted", metadata: ["count": "\(old.count)"]) }
-                if old.count < Self.page { break }
-            }
-        } catch {
-            parts.logger.error("Could not delete old archives", metadata: ["error": "\(error)"])
+        await forEach {
+            try await storage.archivesToExpire(availableBefore: limit, node: node, limit: Self.page)
+        } _: { archive in
+            try await expire(archive, at: now)
+        }
+        let failedLimit = now - max(retention, Retention.endedArchives)
+        await forEach {
+            try await storage.failedArchives(before: failedLimit, node: node, limit: Self.page)
+        } _: { archive in
+            // Without a limit of time, the operator decides about files. No list has this archive then.
+            if limit != nil { try await parts.files.delete(archive.id) }
+            try await storage.commit([.archiveForgotten(archive.id)])
         }
         return true
     }
 
+    /// Deletes archives, page by page. One that cannot be deleted does not keep the others.
+    private func forEach(
+        _ page: () async throws -> [ArchiveRecord], _ delete: (ArchiveRecord) async throws -> Void
+    ) async {
+        do {
+            while !Task.isCancelled {
+                let old = try await page()
+                var count = 0
+                for archive in old {
+                    do {
+                        try await delete(archive)
+                        count += 1
+                    } catch {
+                        parts.logger.error(
+                            "Could not delete an old archive",
+                            metadata: ["archive": "\(archive.id)", "error": "\(error)"])
+                    }
+                }
+                if count > 0 { parts.logger.info("Old archives deleted", metadata: ["count": "\(count)"]) }
+                if old.count < Self.page || count == 0 { return }
+            }
+        } catch {
+            parts.logger.error("Could not read old archives", metadata: ["error": "\(error)"])
+        }
+    }
+
     private func expire(_ archive: ArchiveRecord, at now: Timestamp) async throws {
+        // Otherwise an application deletes it now, or it is being moved to the bucket.
+        guard parts.files.beginChange(of: archive.id) else { return }
+        defer { parts.files.endChange(of: archive.id) }
+        guard var expired = try await parts.storage.archive(archive.id), expired.status == .available else { return }
         try await parts.files.delete(archive.id)
-        var expired = archive
         (expired.status, expired.updatedAt) = (.expired, now)
         let record = expired
         let reports = try await gateway.eventLoop.submit { gateway.value.report(record) }.get()
@@ -125,7 +159,8 @@ public enum OldRecords: CaseIterable, Sendable {
     case bans
     /// Revoked tokens that expired before the limit. Expired tokens are refused anyway.
     case revokedTokens
-    /// Archives that have expired or failed before the limit. Their files have already been deleted.
+    /// Archives that have expired before the limit. Their files have already been deleted. ``ArchiveExpiry`` deletes those that
+    /// have failed, because they have files.
     case archives
     /// Profiles of people who were last online before the limit and who have no contacts, linked devices or push
     /// endpoints.
@@ -157,6 +192,11 @@ extension SQLStorage {
     ) async throws -> [ArchiveRecord] {
         try await read { try $0.archivesToExpire(availableBefore: moment, node: node, limit: limit) }
     }
+
+    /// Returns archives that have failed.
+    public func failedArchives(before moment: Timestamp, node: String, limit: Int) async throws -> [ArchiveRecord] {
+        try await read { try $0.failedArchives(before: moment, node: node, limit: limit) }
+    }
 }
 
 extension SQLTransaction {
@@ -169,6 +209,13 @@ extension SQLTransaction {
                 AND (updatedAt < ? OR project IN (SELECT apiKey FROM deletedProject))
             ORDER BY updatedAt, id LIMIT ?
             """, [node, moment?.milliseconds ?? Int64.min, limit]
+        ).compactMap { try? ArchiveRecord(row: $0) }
+    }
+
+    func failedArchives(before moment: Timestamp, node: String, limit: Int) throws -> [ArchiveRecord] {
+        try rows(
+            "SELECT * FROM archive WHERE status = 'failed' AND node = ? AND updatedAt < ? ORDER BY updatedAt, id LIMIT ?",
+            [node, moment.milliseconds, limit]
         ).compactMap { try? ArchiveRecord(row: $0) }
     }
 
@@ -215,12 +262,12 @@ extension SQLTransaction {
             [moment.milliseconds, limit])
     }
 
-    /// Deletes at most `limit` rows of archives without files whose status last changed before `moment`.
+    /// Deletes at most `limit` rows of archives that expired before `moment`.
     private func deleteEndedArchives(before moment: Timestamp, limit: Int) throws -> Int {
         try run(
             """
             DELETE FROM archive WHERE id IN (
-                SELECT id FROM archive WHERE status IN ('expired', 'failed') AND updatedAt < ? ORDER BY updatedAt LIMIT ?)
+                SELECT id FROM archive WHERE status = 'expired' AND updatedAt < ? ORDER BY updatedAt LIMIT ?)
             """, [moment.milliseconds, limit])
     }
 }

@@ -114,6 +114,11 @@ public protocol Storage: WebhookOutbox {
         availableBefore moment: Timestamp?, node: String, limit: Int
     ) async throws -> [ArchiveRecord]
 
+    /// Returns up to `limit` archives that failed before `moment` on a node of a cluster, oldest first.
+    ///
+    /// - Parameter node: the node's name; empty without a cluster.
+    func failedArchives(before moment: Timestamp, node: String, limit: Int) async throws -> [ArchiveRecord]
+
     // MARK: Push endpoints
 
     /// Returns a person's push endpoints, oldest first.
