@@ -206,6 +206,7 @@ public struct ConfabServer: Sendable {
         if let composer {
             opened.add { await composer.stop() }
             try await gateway.eventLoop.submit { gateway.value.compose(with: composer) }.get()
+            composer.check { gateway.eventLoop.execute { gateway.value.compose(with: nil) } }
         }
         let recorder = try await archives.start(on: gateway, makeRecorder ?? usual)
         if let recorder { opened.add { recorder.stop() } }

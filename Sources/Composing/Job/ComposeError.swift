@@ -10,7 +10,7 @@ public enum ComposeError: Error, Hashable, Sendable, CustomStringConvertible {
     case ffmpegTooOld(String)
     /// ffmpeg was built without these encoders or decoders.
     case ffmpegIncomplete([String])
-    /// A size of the picture that x264 or the layout does not allow.
+    /// A size of the video that x264 or the layout does not allow.
     case badCanvas(String)
     /// Another process composes the same archive.
     case busy
@@ -28,11 +28,13 @@ public enum ComposeError: Error, Hashable, Sendable, CustomStringConvertible {
         case .noArchive(let folder): "\(folder) has no readable event log (events.jsonl), so it is not an archive."
         case .nothingRecorded: "Nothing was recorded in this archive."
         case .ffmpegMissing(let name):
-            "The command \(name) was not found. Install ffmpeg, or give its path with --ffmpeg."
+            "The command \(name) was not found. Install ffmpeg, or set its path (compose.ffmpeg, or --ffmpeg)."
         case .ffmpegTooOld(let version):
             "ffmpeg \(version) is too old. Composing needs \(FFmpegInstallation.oldest) or later."
         case .ffmpegIncomplete(let missing):
-            "This ffmpeg was built without \(missing.joined(separator: ", ")). Install one that has them."
+            "This ffmpeg was built without \(missing.joined(separator: ", ")). Install a build with libx264, aac and libopus, "
+                + "such as the package ffmpeg of Debian, Ubuntu or RPM Fusion (Fedora's own ffmpeg-free has no libx264), "
+                + "or set the path of one (compose.ffmpeg, or --ffmpeg)."
         case .badCanvas(let size): "The size \(size) is not possible. Use even sides of 64 to 4096 pixels."
         case .busy: "Another process is composing this archive. Wait for it, or stop it."
         case .outputExists(let path): "\(path) exists. Remove it, or replace it with --overwrite."

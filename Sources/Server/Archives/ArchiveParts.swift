@@ -73,11 +73,12 @@ extension Gateway {
         runner.submit(.settingsChanged(settings))
     }
 
-    /// Makes composed archives possible. Call this before archives are restored, because they may have to be composed.
-    func compose(with composer: any ArchiveComposer) {
+    /// Makes composed archives possible, or impossible without a composer. Call this before archives are restored, because they
+    /// may have to be composed.
+    func compose(with composer: (any ArchiveComposer)?) {
         runner.composer = composer
         var settings = runner.hubSettings
-        settings.rules.composesArchives = true
+        settings.rules.composesArchives = composer != nil
         runner.submit(.settingsChanged(settings))
     }
 }

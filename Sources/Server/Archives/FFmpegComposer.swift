@@ -8,11 +8,17 @@ import Signaling
 ///
 /// When the server stops, the work that is left is done after the next start: the hub asks for it again.
 final class FFmpegComposer: ArchiveComposer {
-    private let waiting: AsyncStream<ArchiveRecord>.Continuation
+    /// What the worker does, in order.
+    private enum Work {
+        case check(onUnusable: @Sendable () -> Void)
+        case compose(ArchiveRecord)
+    }
+
+    private let waiting: AsyncStream<Work>.Continuation
     private let worker: Task<Void, Never>
 
-    /// Returns nil if there is no ffmpeg: then only individual archives can be recorded. Its version is looked at with each archive,
-    /// because that takes longer than the start of a server should.
+    /// Returns nil if there is no ffmpeg: then only individual archives can be recorded. Its version and its codecs are checked
+    /// with each archive, and by ``check(onUnusable:)``.
     ///
     /// - Parameters:
     ///   - name: the path of ffmpeg, or the name of a command in `PATH`.
@@ -23,24 +29,50 @@ final class FFmpegComposer: ArchiveComposer {
                 "Composed archives are not available, because ffmpeg is missing", metadata: ["ffmpeg": "\(name)"])
             return nil
         }
-        let (archives, waiting) = AsyncStream.makeStream(of: ArchiveRecord.self)
+        let (works, waiting) = AsyncStream.makeStream(of: Work.self)
         self.waiting = waiting
         worker = Task(priority: .background) {
-            for await archive in archives {
-                let job = Self.job(archive, in: folder, ffmpeg)
-                guard let input = await Self.run(job, archive, logger) else { return }
-                report(input)
+            for await work in works {
+                switch work {
+                case .check(let onUnusable): if await !Self.isUsable(ffmpeg, logger) { onUnusable() }
+                case .compose(let archive):
+                    let job = Self.job(archive, in: folder, ffmpeg)
+                    guard let input = await Self.run(job, archive, logger) else { return }
+                    report(input)
+                }
             }
         }
     }
 
-    func compose(_ archive: ArchiveRecord) { waiting.yield(archive) }
+    /// Checks in the background whether this ffmpeg can compose archives, because that takes longer than the start of a server
+    /// should. Logs why it cannot.
+    ///
+    /// - Parameter onUnusable: called if it cannot, in no particular thread.
+    func check(onUnusable: @escaping @Sendable () -> Void) { waiting.yield(.check(onUnusable: onUnusable)) }
+
+    func compose(_ archive: ArchiveRecord) { waiting.yield(.compose(archive)) }
 
     /// Stops ffmpeg, and waits until it has ended.
     func stop() async {
         waiting.finish()
         worker.cancel()
         await worker.value
+    }
+
+    private static func isUsable(_ ffmpeg: String, _ logger: Logger) async -> Bool {
+        let about: Logger.Metadata = ["setting": "compose.ffmpeg", "ffmpeg": "\(ffmpeg)"]
+        do {
+            let installation = try await FFmpegInstallation.find(ffmpeg)
+            logger.debug("Archives are composed with ffmpeg \(installation.version)", metadata: about)
+            return true
+        } catch {
+            // The server stops.
+            if Task.isCancelled { return true }
+            logger.error(
+                "Composed archives are not available until ffmpeg is replaced and the server restarted. \(error)",
+                metadata: about)
+            return false
+        }
     }
 
     /// Returns what has to be composed. The layout and the classes of streams are in the archive's event log.

@@ -73,6 +73,6 @@ extension Setting {
         Setting(
             "compose.ffmpeg", \.archives.ffmpeg, .path,
             "The path of ffmpeg 5.1 or later, which composes archives, or the name of a command in PATH.",
-            "Without it, only individual archives can be recorded."),
+            "It needs libx264, aac and libopus. Without it, only individual archives can be recorded."),
     ]
 }

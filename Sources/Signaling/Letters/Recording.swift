@@ -130,7 +130,7 @@ public enum RecordingEnd: String, Hashable, Sendable, CaseIterable {
 public enum RecordingFailure: String, Hashable, Sendable, CaseIterable {
     /// `recording.enabled` is false.
     case disabled
-    /// The archive is composed, and `recording.ffmpeg` is missing.
+    /// The archive is composed, and `compose.ffmpeg` is missing or cannot compose.
     case cannotCompose
     /// Less than `recording.minFreeSpace` is free.
     case diskFull

@@ -1,4 +1,5 @@
 import Foundation
+import Logging
 import NIOHTTP1
 import Signaling
 import TestSupport
@@ -13,14 +14,23 @@ struct ArchiveRequestTests {
 
     /// Runs `body` with a server that records.
     private func withServer(
-        records: Bool = true, ffmpeg: String = "/missing/ffmpeg",
+        records: Bool = true, ffmpegWith codecs: [String]? = nil, logger: Logger? = nil,
         _ body: @escaping @Sendable (Place, TestRecorder?) async throws -> Void
     ) async throws {
         let directory = NSTemporaryDirectory() + "confab-archives-\(UUID().uuidString)"
         defer { try? FileManager.default.removeItem(atPath: directory) }
         let (made, make) = AsyncStream<TestRecorder>.makeStream()
+        let ffmpeg = directory + ".ffmpeg"
+        defer { try? FileManager.default.removeItem(atPath: ffmpeg) }
+        if let codecs {
+            let lines = ["ffmpeg version 7.1 Copyright"] + codecs.map { " V....D \($0) x" }
+            let script = "#!/bin/sh\n" + lines.map { "echo '\($0)'\n" }.joined()
+            try Data(script.utf8).write(to: URL(filePath: ffmpeg))
+            chmod(ffmpeg, 0o700)
+        }
         try await TestServer.run(
-            dataDirectory: directory, recorder: records ? TestRecorder.maker(directory) { make.yield($0) } : nil
+            dataDirectory: directory, logger: logger,
+            recorder: records ? TestRecorder.maker(directory) { make.yield($0) } : nil
         ) { configuration in
             configuration.rules.recordingNotice = .zero
             configuration.recording.enabled = records
@@ -136,7 +146,7 @@ struct ArchiveRequestTests {
     }
 
     @Test func `a session with the archive mode always is recorded from its first client on`() async throws {
-        try await withServer(ffmpeg: "/bin/true") { place, _ in
+        try await withServer(ffmpegWith: ["libx264", "aac", "libopus"]) { place, _ in
             let created = try await create(
                 "archiveMode=always&archiveResolution=1280x720&p2p.preference=disabled", place)
             try #require(created.status == 200, "\(created.text)")
@@ -155,6 +165,17 @@ struct ArchiveRequestTests {
             #expect(archive["status"] == .string("started") && archive["resolution"] == .string("1280x720"))
             #expect(archive["outputMode"] == .string("composed"))
             #expect(try await place.ask("POST", "/\(started.archive.archive)/stop").status == 409)
+        }
+    }
+
+    @Test func `an ffmpeg without an encoder is named in the log, and composed archives are refused`() async throws {
+        let log = LogLines()
+        try await withServer(ffmpegWith: ["aac", "libopus"], logger: log.logger) { place, _ in
+            try await eventually { log.contains("built without libx264.") ? nil : "ffmpeg was not checked" }
+            try await eventually {
+                try await create("archiveMode=always&p2p.preference=disabled", place).code == "recording_unavailable"
+                    ? nil : "composed archives are accepted"
+            }
         }
     }
 

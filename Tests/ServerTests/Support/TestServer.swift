@@ -34,6 +34,8 @@ struct TestServer: Sendable {
         configuration.metrics.enabled = .never
         configuration.media.port = 0
         configuration.shutdown.grace = .milliseconds(500)
+        // Most tests compose nothing. A server with ffmpeg starts it to check it.
+        configuration.archives.ffmpeg = "/missing/ffmpeg"
         configure(&configuration)
         let project = try ProjectFile.open(configuration)
         let (ready, announce) = AsyncStream<Int>.makeStream()
