@@ -19,8 +19,9 @@ final class ArchiveFiles: Sendable {
     private static let maxRemembered = 200
 
     private let folder: String
-    /// The checksums of the files of recently downloaded archives, in the order of the files.
-    private let checksums = Mutex<[ArchiveID: [UInt32]]>([:])
+    /// The checksums of the files of recently downloaded archives, in the order of the files. All requests for an archive wait for the
+    /// same computation, because it reads all files.
+    private let checksums = Mutex<[ArchiveID: Task<[UInt32], any Error>]>([:])
     /// The archives that are being deleted, or whose end is being stored.
     private let changing = Mutex<Set<ArchiveID>>([])
 
@@ -141,7 +142,24 @@ final class ArchiveFiles: Sendable {
 
     /// Returns the checksums of an archive's files, in the order of the files. Reads all files, unless they were read recently.
     func checksums(of archive: ArchiveRecord) async throws -> [UInt32] {
-        if let known = checksums.withLock({ $0[archive.id] }) { return known }
+        let computation = checksums.withLock { known in
+            if let computation = known[archive.id] { return computation }
+            // Forget all, because it is not known which was used last, and computing them again only takes time.
+            if known.count >= Self.maxRemembered { known = [:] }
+            // Not canceled with the request, because others may wait for it too.
+            let computation = Task { try await computeChecksums(of: archive) }
+            known[archive.id] = computation
+            return computation
+        }
+        do {
+            return try await computation.value
+        } catch {
+            checksums.withLock { $0[archive.id] = nil }
+            throw error
+        }
+    }
+
+    private func computeChecksums(of archive: ArchiveRecord) async throws -> [UInt32] {
         var found: [UInt32] = []
         for file in archive.files {
             var (crc, offset) = (CRC32(), UInt64(0))
@@ -152,11 +170,6 @@ final class ArchiveFiles: Sendable {
                 offset += UInt64(part.readableBytes)
             }
             found.append(crc.value)
-        }
-        checksums.withLock { known in
-            // Forget all, because it is not known which was used last, and computing them again only takes time.
-            if known.count >= Self.maxRemembered { known = [:] }
-            known[archive.id] = found
         }
         return found
     }

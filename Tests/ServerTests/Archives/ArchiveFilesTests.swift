@@ -1,0 +1,54 @@
+import Foundation
+import MediaFiles
+import Signaling
+import Testing
+import Wire
+
+@testable import Server
+
+@Suite("Files of archives", .ownThreads) struct ArchiveFilesTests: StorageFixtures {
+    private let id = ArchiveID(high: 5, low: 1)
+
+    private var archive: ArchiveRecord {
+        var archive = ArchiveRecord(
+            id: id, project: "1000", session: SessionID("2_session")!, request: ArchiveRequest(), createdAt: now)
+        archive.files = [
+            RecordedFile(
+                stream: StreamID(high: 1, low: 1), name: "x.webm", size: 9, start: .zero, stop: .seconds(1),
+                connectionData: "", videoType: nil)
+        ]
+        return archive
+    }
+
+    @Test("checksums are computed once for all who wait, remembered, and tried again after a failure")
+    func checksums() async throws {
+        try await withDirectory { directory in
+            let (files, archive) = (ArchiveFiles(folder: directory), archive)
+            await #expect(throws: WireError.self) { try await files.checksums(of: archive) }
+            let folder = "\(directory)/\(id)"
+            try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+            try Data("123456789".utf8).write(to: URL(filePath: "\(folder)/x.webm"))
+            let found = try await withThrowingTaskGroup(of: [UInt32].self) { group in
+                for _ in 0..<50 { group.addTask { try await files.checksums(of: archive) } }
+                return try await group.reduce(into: Set<[UInt32]>()) { $0.insert($1) }
+            }
+            // The check value of CRC-32/ISO-HDLC.
+            #expect(found == [[0xCBF4_3926]])
+            #expect(try await files.archives(with: "x.webm") == [id])
+            #expect(try await files.archives(with: "y.webm").isEmpty)
+            try FileManager.default.removeItem(atPath: folder)
+            #expect(try await files.checksums(of: archive) == [0xCBF4_3926])
+            try await files.delete(id)
+            await #expect(throws: WireError.self) { try await files.checksums(of: archive) }
+        }
+    }
+
+    @Test("one change of an archive is in progress at a time")
+    func changes() {
+        let files = ArchiveFiles(folder: "/missing")
+        #expect(files.beginChange(of: id) && !files.beginChange(of: id))
+        #expect(files.beginChange(of: ArchiveID(high: 5, low: 2)))
+        files.endChange(of: id)
+        #expect(files.beginChange(of: id))
+    }
+}
