@@ -11,6 +11,7 @@ import Testing
     @Test(arguments: [
         ("/", "app/front/index.html"), ("/strangers", "app/strangers/index.html"), ("/nearby", "app/nearby/index.html"),
         ("/rooms", "app/rooms/index.html"), ("/try", "app/try/index.html"), ("/room/tea", "app/room/index.html"),
+        ("/check", "app/check/index.html"),
         ("/room/Tea%20at%205", "app/room/index.html"), ("/app/shared/style.css", "app/shared/style.css"),
         ("/sw.js", "app/sw.js"), ("/v2/js/opentok.min.js", "v2/js/opentok.min.js"),
     ])
@@ -25,6 +26,7 @@ import Testing
 
     @Test(arguments: [
         ("/rooms/", "../rooms"), ("/strangers/", "../strangers"), ("/try/", "../try"), ("/room/tea/", "../tea"),
+        ("/check/", "../check"),
         ("/room/Tea%20at%205:30/", "../Tea%20at%205:30"),
     ])
     func aSlashAfterAnAddressLeadsToThePage(path: String, location: String) {
@@ -45,7 +47,7 @@ import Testing
 
     @Test(arguments: [
         ("/app/front/index.html", "../../"), ("/app/room/index.html", "../../rooms"),
-        ("/app/try/index.html", "../../try"),
+        ("/app/try/index.html", "../../try"), ("/app/check/index.html", "../../check"),
         ("/app/strangers/index.html", "../../strangers"), ("/app/lan/index.html", "../../lan"),
         ("/app/none/index.html", nil),
         ("/app/front/front.css", nil), ("/app/index.html", nil), ("/strangers", nil), ("/app//index.html", nil),
@@ -61,6 +63,7 @@ import Testing
         #expect(WebFiles.name(of: "/app/nearby/index.html", features) == nil)
         #expect(WebFiles.name(of: "/app/nearby/main.js", features) == "app/nearby/main.js")
         #expect(WebFiles.name(of: "/room/tea", [.strangers, .nearby]) == nil)
+        #expect(WebFiles.name(of: "/check", features) == "app/check/index.html")
     }
 
     @Test func thePageForTheLocalNetworkHasTheHeadersOfAllPages() throws {
@@ -90,7 +93,7 @@ import Testing
     func pagesContainTheFilesThatTheyInclude(directory: String?) throws {
         let root = URL(filePath: #filePath).resolvingSymlinksInPath().appending(path: "../../..").standardized
         let files = WebFiles(directory: directory.map { root.appending(path: $0).path })
-        for (address, start) in [("/", ""), ("/room/tea", "../"), ("/try", "")] {
+        for (address, start) in [("/", ""), ("/room/tea", "../"), ("/try", ""), ("/check", "")] {
             let text = String(buffer: try #require(files.file(address)).body)
             #expect(text.contains("<head>\n  <meta charset=\"utf-8\">\n"))
             #expect(text.contains("<link rel=\"icon\" href=\"\(start)app/favicon.svg\""))

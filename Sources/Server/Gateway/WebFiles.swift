@@ -79,6 +79,7 @@ struct WebFiles: Sendable {
         case "/nearby": "app/nearby/index.html"
         case "/rooms": "app/rooms/index.html"
         case "/try": "app/try/index.html"
+        case "/check": "app/check/index.html"
         // A service worker controls only URLs below its own path, so it must be at the root.
         case "/sw.js": "app/sw.js"
         case "/favicon.ico", "/favicon.svg": "app/favicon.svg"
@@ -113,7 +114,7 @@ struct WebFiles: Sendable {
         return switch parts[2] {
         case "front": "../../"
         case "room", "rooms": "../../rooms"
-        case "strangers", "nearby", "try", "lan": "../../\(parts[2])"
+        case "strangers", "nearby", "try", "check", "lan": "../../\(parts[2])"
         default: nil
         }
     }

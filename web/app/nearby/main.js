@@ -1,5 +1,6 @@
 // Wires the page `/nearby`: elements send events to the state machine, its effects are carried out, and every state is drawn.
 // The rules are in `state.js`.
+import { openCheck } from '../shared/check-link.js';
 import { box, onActions } from '../shared/dom.js';
 import { deviceMemory, identityMemory } from '../shared/memory.js';
 import { closeMenus } from '../shared/rows.js';
@@ -130,6 +131,7 @@ onActions({
   callVideo: () => dispatch({ type: 'call', person: machine.state.trouble?.person, video: true }),
   keep: () => dispatch({ type: 'keep' }),
   unblockSound: () => server.unblockSound(),
+  check: openCheck,
 });
 
 document.addEventListener('visibilitychange', () => {

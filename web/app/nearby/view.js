@@ -23,7 +23,7 @@ export class View {
     this.actions = {
       retryLink: strings.tryAgain, takeOver: strings.useThisTab, reload: strings.reload, dismiss: strings.dismiss, callVoice: strings.nearby.callVoice,
       callVideo: strings.tryAgain, callAgain: strings.nearby.callAgain, callBack: strings.nearby.callBack, keep: strings.keep,
-      unblockSound: strings.unblock,
+      unblockSound: strings.unblock, check: strings.checkLink,
     };
     for (const tab of this.#tabs()) {
       tab.addEventListener('click', () => dispatch({ type: 'panel', is: tab.dataset.panel }));

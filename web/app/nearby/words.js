@@ -8,7 +8,7 @@ import { companion, currentCall, incomingCall } from './call-state.js';
 /** @typedef {import('./strings.js').Strings} Strings */
 /** @typedef {'calm' | 'busy' | 'good' | 'warn' | 'bad'} Tone */
 /** @typedef {{text: string, tone: Tone}} Status */
-/** @typedef {'retryLink' | 'takeOver' | 'reload' | 'dismiss' | 'callVoice' | 'callVideo' | 'callAgain' | 'callBack' | 'keep' | 'unblockSound'} Action */
+/** @typedef {'retryLink' | 'takeOver' | 'reload' | 'dismiss' | 'callVoice' | 'callVideo' | 'callAgain' | 'callBack' | 'keep' | 'unblockSound' | 'check'} Action */
 /** @typedef {{text: string, actions: Action[], tone: Tone}} Notice */
 
 /** Outcomes after which the page offers to call the same person again. */
@@ -107,6 +107,7 @@ function closedNotice({ code, message }, strings) {
     case 'banned': return { text: message ? `${shared} ${message}` : shared, actions: [], tone: 'bad' };
     case 'forbidden_origin': return { text: shared, actions: [], tone: 'bad' };
     case 'replaced': return { text: shared, actions: ['takeOver'], tone: 'bad' };
+    case 'connect_failed': return { text: shared, actions: ['retryLink', 'check'], tone: 'bad' };
     default: return { text: own ?? shared ?? (message || strings.troubles.connect_failed), actions: ['retryLink'], tone: 'bad' };
   }
 }

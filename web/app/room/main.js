@@ -1,6 +1,7 @@
 // Wires the page: elements send events to the state machine, its effects are carried out, and every state is drawn. The rules
 // are in `state.js`.
 import { at } from '../shared/base.js';
+import { openCheck } from '../shared/check-link.js';
 import { box, button, onActions } from '../shared/dom.js';
 import { deviceMemory, identityMemory } from '../shared/memory.js';
 import { allowedBefore, pageIsSecure, Preview } from '../shared/preview.js';
@@ -225,6 +226,7 @@ onActions({
   unblock: () => server.unblockSound(),
   beRecorded: () => dispatch({ type: 'consent', accept: true }),
   notRecorded: () => dispatch({ type: 'consent', accept: false }),
+  check: openCheck,
 });
 
 if (guest) /** @type {HTMLAnchorElement} */ (box('to-rooms')).search = '?guest=1';

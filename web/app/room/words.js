@@ -6,7 +6,7 @@ import { handIsRaised } from './room-state.js';
 /** @typedef {import('./strings.js').Strings} Strings */
 /** @typedef {'calm' | 'busy' | 'good' | 'warn' | 'bad'} Tone */
 /** @typedef {{text: string, tone: Tone}} Status */
-/** @typedef {'retryLink' | 'takeOver' | 'reload' | 'dismiss' | 'again' | 'back' | 'otherRooms' | 'openMedia' | 'openVoice' | 'turnOn' | 'unblock' | 'devices' | 'beRecorded' | 'notRecorded'} Action */
+/** @typedef {'retryLink' | 'takeOver' | 'reload' | 'dismiss' | 'again' | 'back' | 'otherRooms' | 'openMedia' | 'openVoice' | 'turnOn' | 'unblock' | 'devices' | 'beRecorded' | 'notRecorded' | 'check'} Action */
 /** @typedef {{text: string, actions: Action[], tone: Tone}} Notice */
 
 /** Endings after which joining again cannot succeed. */
@@ -73,7 +73,7 @@ export function noticeOf(state, strings) {
   if (place.is !== 'in') return null;
   if (state.recording?.asks) return { text: strings.room.askRecording, actions: ['beRecorded', 'notRecorded'], tone: 'warn' };
   const fault = faultText(state, strings);
-  if (fault) return { text: fault, actions: ['dismiss'], tone: 'warn' };
+  if (fault) return { text: fault, actions: ['dismiss', 'check'], tone: 'warn' };
   if (state.streams.some(({ isSilent }) => isSilent)) return { text: strings.silent, actions: ['unblock'], tone: 'warn' };
   if (media.is === 'failed') return { text: strings.room.media[media.why], actions: mediaActions(media.why), tone: 'warn' };
   const lost = lostText(state, strings);
@@ -130,6 +130,7 @@ function closedNotice({ code, message }, strings) {
     case 'banned': return { text: message ? `${text} ${message}` : text, actions: [], tone: 'bad' };
     case 'forbidden_origin': return { text, actions: [], tone: 'bad' };
     case 'replaced': return { text, actions: ['takeOver'], tone: 'bad' };
+    case 'connect_failed': return { text, actions: ['retryLink', 'check'], tone: 'bad' };
     default: return { text: text ?? (message || strings.troubles.connect_failed), actions: isOfToken(code) ? [] : ['retryLink'], tone: 'bad' };
   }
 }

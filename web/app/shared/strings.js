@@ -206,6 +206,7 @@ const en = {
 
   // Problems, each with a next step
   reload: 'Reload',
+  checkLink: 'Check camera and network',
   troubles: {
     version_unsupported: 'This page is out of date. Reload it to get the new version.',
     banned: 'You are banned from this site.',

@@ -1,5 +1,6 @@
 // Wires the page: elements send events to the state machine, its effects are carried out, and every state is drawn. The rules
 // are in `state.js`.
+import { openCheck } from '../shared/check-link.js';
 import { box, button, onActions } from '../shared/dom.js';
 import { deviceMemory, formMemory, identityMemory } from '../shared/memory.js';
 import { run } from '../shared/run.js';
@@ -94,6 +95,7 @@ onActions({
   report: () => dispatch({ type: 'ask', about: 'report' }),
   dismiss: () => dispatch({ type: 'dismiss' }),
   unblock: () => server.unblockSound(),
+  check: openCheck,
 });
 
 /** @param {string} id @param {import('./types.js').Event} event */

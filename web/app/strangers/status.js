@@ -4,7 +4,7 @@
 /** @typedef {import('../shared/strings.js').Strings} Strings */
 /** @typedef {'calm' | 'busy' | 'good' | 'warn' | 'bad'} Tone */
 /** @typedef {{text: string, tone: Tone}} Status */
-/** @typedef {'retryLink' | 'takeOver' | 'reload' | 'start' | 'openMedia' | 'openVoice' | 'useText' | 'report' | 'dismiss' | 'unblock'} Action */
+/** @typedef {'retryLink' | 'takeOver' | 'reload' | 'start' | 'openMedia' | 'openVoice' | 'useText' | 'report' | 'dismiss' | 'unblock' | 'check'} Action */
 /** @typedef {{text: string, actions: Action[], tone: Tone}} Notice */
 
 /**
@@ -90,6 +90,7 @@ function closedNotice({ code, message }, strings) {
     case 'banned': return { text: message ? `${text} ${message}` : text, actions: [], tone: 'bad' };
     case 'forbidden_origin': return { text, actions: [], tone: 'bad' };
     case 'replaced': return { text, actions: ['takeOver'], tone: 'bad' };
+    case 'connect_failed': return { text, actions: ['retryLink', 'check'], tone: 'bad' };
     default: return { text: text ?? (message || strings.troubles.connect_failed), actions: ['retryLink'], tone: 'bad' };
   }
 }

@@ -14,7 +14,7 @@ export class View {
     this.actions = {
       retryLink: strings.tryAgain, takeOver: strings.useThisTab, reload: strings.reload, start: strings.tryAgain, openMedia: strings.tryAgain,
       openVoice: strings.useVoice, useText: strings.useText, report: strings.report, dismiss: strings.dismiss,
-      unblock: strings.unblock,
+      unblock: strings.unblock, check: strings.checkLink,
       turnOn: strings.turnOn,
     };
   }

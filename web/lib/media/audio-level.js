@@ -32,7 +32,8 @@ export function meter(measure, tell, clock = systemClock) {
 /**
  * Measures the level of a local track. A subscriber's level comes from its `RTCRtpReceiver` instead, which costs nothing.
  * @param {MediaStreamTrack} track
- * @returns {{measure: () => number, stop: () => void}}
+ * @returns {{measure: () => number, isListening: () => boolean, stop: () => void}} `isListening`: false if the browser measures nothing,
+ *   because the user has not clicked the page yet, or, in Firefox, because the device has no audio output
  */
 export function listenTo(track) {
   const context = new AudioContext();
@@ -47,6 +48,7 @@ export function listenTo(track) {
       analyser.getFloatTimeDomainData(wave);
       return levelOf(wave);
     },
+    isListening: () => context.state === 'running',
     stop: () => { context.close().catch(() => {}); },
   };
 }

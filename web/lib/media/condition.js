@@ -49,13 +49,13 @@ export function worst(judgments) {
  * - Freezes: the share of time in which the video was frozen.
  * - Limited: the share of time in which the encoder reduced the quality. This alone is never poor.
  */
-const limits = /** @type {const} */ ({
+export const limits = /** @type {const} */ ({
   loss: [0.02, 0.08], concealed: [0.02, 0.1], roundTrip: [0.3, 0.7], jitter: [0.05, 0.15], freezes: [0.05, 0.25], limited: [0.5, Infinity],
 });
 /** Minimum number of packets for judging loss. With fewer, a single lost packet would weigh too much. */
 const leastPackets = 20;
 /** Below this bitrate (bit/s), video is no more than a slide show. */
-const leastBitrate = 150_000;
+export const leastBitrate = 150_000;
 
 /** @param {keyof typeof limits} name @param {Reason} reason @param {number | undefined} value @returns {Judgment} */
 function judge(name, reason, value = 0) {

@@ -22,7 +22,7 @@ const up = (name) => (name === 'room' ? '../' : '');
 const headOf = (text) => /<head>\n([\s\S]*?)\n<\/head>/.exec(text)[1].split('\n').map((line) => line.trim());
 
 test('all pages are found', () => {
-  assert.deepEqual([...pages.keys()].sort(), ['front', 'lan', 'nearby', 'room', 'rooms', 'strangers', 'try']);
+  assert.deepEqual([...pages.keys()].sort(), ['check', 'front', 'lan', 'nearby', 'room', 'rooms', 'strangers', 'try']);
 });
 
 test('all pages have the same lines in their heads, but for what is their own', () => {
@@ -56,7 +56,7 @@ test('each page loads the shared style first, only shared and own styles, and no
 
 test('all references of the pages and the manifest are relative to their addresses, so that a proxy can serve them below a path', async () => {
   const files = new Set((await readdir(app, { recursive: true })).map((file) => `app/${file}`));
-  const addresses = ['strangers', 'nearby', 'rooms', 'ca.crt', '.'];
+  const addresses = ['strangers', 'nearby', 'rooms', 'check', 'ca.crt', '.'];
   for (const [name, text] of pages) {
     const references = [...text.matchAll(/\s(?:href|src|action|data|poster)="([^"]*)"/g)].map(([, reference]) => reference);
     assert.ok(references.length > 3, name);

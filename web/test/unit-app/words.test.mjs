@@ -59,7 +59,7 @@ test('a name is isolated, so that it cannot reverse the sentence', () => {
 test('every way the connection can end has a text, and a next step if there is one', () => {
   const actions = {
     version_unsupported: ['reload'], banned: [], forbidden_origin: [], replaced: ['takeOver'], too_many_connections: ['retryLink'],
-    connect_failed: ['retryLink'], something_new: ['retryLink'],
+    connect_failed: ['retryLink', 'check'], something_new: ['retryLink'],
   };
   for (const [code, expected] of Object.entries(actions)) {
     const found = notice(new Machine().tell('closed', { code, message: '' }));

@@ -1,0 +1,111 @@
+// Turns the statistics of a stream that comes back from the server into the loss, jitter and bitrate of each direction. Pure.
+
+import { publisherStats, subscriberStats } from '../media/stats.js';
+
+/** @typedef {import('./verdicts.js').Flow} Flow */
+/**
+ * The statistics of both connections at one moment. `downlink` is the server's estimate of what the receiving connection carries,
+ * in bit/s; undefined while nothing limits it. `isPaused`: the server paused the video because that is too little.
+ * @typedef {object} Sample
+ * @property {ReturnType<typeof publisherStats>} sent
+ * @property {ReturnType<typeof subscriberStats>} received
+ * @property {number} [downlink]
+ * @property {boolean} isPaused
+ */
+
+/** A direction is limited if it carried less than this share of what was sent. */
+const nearlyAll = 0.8;
+/** Minimum number of audio packets for judging loss. With fewer, a single lost packet would weigh too much. */
+const leastPackets = 50;
+/** The loss, and the increase of the round trip (milliseconds), from which a link seems to be full. */
+const notableLoss = 0.01;
+const queueMs = 40;
+
+const noCondition = /** @type {any} */ ({});
+
+/**
+ * @param {RTCStatsReport} sending of the connection that sends
+ * @param {RTCStatsReport} receiving of the connection that receives
+ * @param {{downlink?: number, isPaused: boolean}} known
+ * @returns {Sample}
+ */
+export function sampleOf(sending, receiving, known) {
+  return {
+    sent: publisherStats([sending], noCondition),
+    received: subscriberStats([receiving], noCondition, { qualityLimitationReason: 'none' }, known.downlink),
+    ...known,
+  };
+}
+
+/**
+ * Summarizes the samples of a measurement. Bitrates are those of the second half, because browsers begin with a low one. Loss and
+ * jitter are those of the audio, if there is some: video has retransmissions, and its packets come in bursts.
+ * @param {readonly Sample[]} samples at least two, in the order of time
+ * @param {number} target the bitrate that was to be sent, in bit/s
+ * @returns {{up: Flow, down: Flow, roundTripMs: number | null}}
+ */
+export function summarize(samples, target) {
+  const [first, last] = [samples[0], samples[samples.length - 1]];
+  const middle = samples[Math.floor((samples.length - 1) / 2)];
+  const kind = last.sent.audio.packetsSent - first.sent.audio.packetsSent < leastPackets ? 'video' : 'audio';
+  const upLoss = share(
+    last.sent[kind].packetsLost - first.sent[kind].packetsLost, last.sent[kind].packetsSent - first.sent[kind].packetsSent);
+  const lost = last.received[kind].packetsLost - first.received[kind].packetsLost;
+  const bothLoss = share(lost, lost + last.received[kind].packetsReceived - first.received[kind].packetsReceived);
+  const upRate = rateOf(middle.sent.timestamp, last.sent.timestamp, total(last.sent, 'bytesSent') - total(middle.sent, 'bytesSent'));
+  const downRate = rateOf(
+    middle.received.timestamp, last.received.timestamp, total(last.received, 'bytesReceived') - total(middle.received, 'bytesReceived'));
+  const roundTrips = samples.flatMap(({ sent }) => sent.transport.roundTripTime ?? []);
+  const isPaused = samples.some((sample) => sample.isPaused);
+  return {
+    up: {
+      loss: upLoss, jitterMs: jitterOf(samples.map(({ sent }) => sent)), kbit: kilo(upRate),
+      isLimited: upRate < nearlyAll * target && limitsSending(last.sent, target, upLoss ?? 0, roundTrips),
+    },
+    down: {
+      // A packet that was lost on the way to the server is missing on the way back too.
+      loss: upLoss === null || bothLoss === null || upLoss >= 1 ? bothLoss : Math.max(0, 1 - (1 - bothLoss) / (1 - upLoss)),
+      jitterMs: jitterOf(samples.map(({ received }) => received)),
+      kbit: kilo(downRate), isLimited: isPaused || downRate < nearlyAll * upRate || (last.downlink ?? Infinity) < nearlyAll * target,
+    },
+    roundTripMs: median(roundTrips),
+  };
+}
+
+/**
+ * Returns whether the network is why less than the target was sent. The device may be too slow to encode that much, and Firefox
+ * takes longer than the measurement until it sends at the full bitrate.
+ * @param {Sample['sent']} sent
+ * @param {number} target
+ * @param {number} loss
+ * @param {number[]} roundTrips
+ */
+function limitsSending({ video, transport }, target, loss, roundTrips) {
+  if (video.layers.some(({ qualityLimitationReason }) => qualityLimitationReason === 'cpu')) return false;
+  const { connectionEstimatedBandwidth: estimate } = transport;
+  if (estimate !== undefined) return estimate < target;
+  // Without an estimate of the browser, a full queue or lost packets show it.
+  return loss >= notableLoss || Math.max(...roundTrips, 0) - Math.min(...roundTrips, Infinity) >= queueMs;
+}
+
+/** @param {{audio: {jitter?: number}}[]} sides @returns {number | null} */
+const jitterOf = (sides) => median(sides.flatMap(({ audio }) => audio.jitter ?? []));
+
+/** @param {any} side @param {'bytesSent' | 'bytesReceived'} name */
+const total = (side, name) => side.audio[name] + side.video[name];
+
+/** @param {number} from milliseconds @param {number} to @param {number} bytes @returns {number} bit/s */
+const rateOf = (from, to, bytes) => (to > from ? Math.max(0, bytes) * 8000 / (to - from) : 0);
+
+/** @param {number} rate bit/s */
+const kilo = (rate) => Math.round(rate / 1000);
+
+/** @param {number} part @param {number} whole @returns {number | null} null if there is too little to judge */
+const share = (part, whole) => (whole < leastPackets ? null : Math.min(1, Math.max(0, part / whole)));
+
+/** @param {number[]} numbers @returns {number | null} */
+function median(numbers) {
+  if (numbers.length === 0) return null;
+  const sorted = [...numbers].sort((one, other) => one - other);
+  return Math.round(10 * sorted[Math.floor(sorted.length / 2)]) / 10;
+}
