@@ -89,7 +89,7 @@ class Measurement {
       connection.addTransceiver(audio, { direction: 'sendonly' }),
       connection.addTransceiver(video, { direction: 'sendonly', sendEncodings: [{ maxBitrate: maxVideoBitrate }] }),
     ]);
-    const { width = 640, height = 480 } = video.getSettings();
+    const { width, height } = video.getSettings();
     const { stream } = await this.#request('session.publish', {
       sessionId, hasAudio: true, hasVideo: true, videoType: 'custom', width, height, ...sending.mids,
     });

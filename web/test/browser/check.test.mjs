@@ -11,10 +11,14 @@ import { testInFull } from './tier.mjs';
 
 const { chromium, firefox } = sharedBrowsers();
 
-/** All but the TURN server, of which there is none. What is good depends on the machine for the rows of the quality. */
-function assertWorks(levels) {
+/**
+ * Everything works but the TURN server, of which there is none. How good the quality is depends on the machine.
+ *
+ * @param {string} [microphone]
+ */
+function assertWorks(levels, microphone = 'good') {
   const { up, down, delay, ...others } = levels;
-  assert.deepEqual(others, { camera: 'good', microphone: 'good', speakers: 'none', server: 'good', udp: 'good', tcp: 'good', turn: 'none' });
+  assert.deepEqual(others, { camera: 'good', microphone, speakers: 'none', server: 'good', udp: 'good', tcp: 'good', turn: 'none' });
   for (const level of [up, down, delay]) assert.notEqual(level, 'none', 'the quality was measured');
 }
 
@@ -57,7 +61,8 @@ testInFull('Firefox tests each row', 'the same in Chromium', async (t) => {
   const page = await (await firefox()).newPage({ color: 'red' });
   t.after(() => page.close());
   await page.goto(`${server.url}/check`);
-  assertWorks(await check(page));
+  // Without a sound card, Firefox measures no sound.
+  assertWorks(await check(page), 'none');
   t.diagnostic(await page.evaluate("document.getElementById('report').textContent"));
   assertNoComplaints(page);
 });
