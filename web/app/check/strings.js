@@ -131,7 +131,7 @@ const en = {
   reportTitle: /** @param {string} host @param {string} when @param {string} browser */ (host, when, browser) => (
     `Check of ${host} on ${when}${browser && `, in ${browser}`}`),
 
-  levels: { good: 'Good', fair: 'Limited', bad: 'Problem', none: 'Not tested', running: 'Testing' },
+  levels: { good: 'Good', fair: 'Limited', bad: 'Problem', none: 'Not tested', notOffered: 'Not offered', running: 'Testing' },
   status: {
     running: 'The check is running…',
     measuring: 'Measuring the network for ten seconds…',
@@ -259,7 +259,7 @@ const en = {
       }),
     },
     turn: {
-      name: 'Media through TURN',
+      name: 'TURN server',
       findings: /** @type {Record<string, Finding>} */ ({
         untested: { says: 'Not checked.' },
         mediaOff: { says: 'Not needed: this server routes no media.' },

@@ -23,7 +23,8 @@ export function lineOf({ row, level, code }, measured, { check }) {
   const { says, todo, short } = findings[code];
   const isProblem = level === 'bad' || level === 'fair';
   const ifProblem = (/** @type {import('./strings.js').Word | undefined} */ word) => (isProblem ? spoken(word, measured) : '');
-  return { name, level: check.levels[level], says: spoken(says, measured), todo: ifProblem(todo), short: ifProblem(short) };
+  const shown = code === 'notOffered' || code === 'mediaOff' ? 'notOffered' : level;
+  return { name, level: check.levels[shown], says: spoken(says, measured), todo: ifProblem(todo), short: ifProblem(short) };
 }
 
 /**

@@ -79,8 +79,14 @@ test('a report has the sentence, all rows and the link', () => {
   assert.match(lines[0], /^Check of chat\.example\.org on .*UTC, in Chrome 156$/);
   assert.equal(lines[1], summary({}).sentence);
   assert.equal(lines.filter((line) => line.startsWith('- ')).length, Object.keys(strings.check.rows).length);
-  assert.ok(lines.includes('- Media through TURN: Good. Works over TLS. It is used where nothing else works.'), text);
+  assert.ok(lines.includes('- TURN server: Good. Works over TLS. It is used where nothing else works.'), text);
   assert.equal(lines.at(-1), 'https://chat.example.org/check#result=x');
+});
+
+test('what the server does not offer is not called untested', () => {
+  const levels = (measured) => verdictsOf(measured).map((verdict) => lineOf(verdict, measured, strings).level);
+  assert.equal(levels({ ...fineResult, turn: 'notOffered' })[6], 'Not offered');
+  assert.equal(levels(unmeasured)[6], 'Not tested');
 });
 
 test('a row with a problem that only follows from another one is not in the sentence', () => {
