@@ -28,6 +28,7 @@ test('one press tests each row; the result can be copied, and its link shows it 
   t.after(() => page.close());
   await page.goto(`${server.url}/`);
   await page.click('link', 'Check camera and network');
+  await page.find('button', 'Start the check');
   assert.deepEqual(await inspect(page, 'check-before'), []);
   assertWorks(await check(page));
 
