@@ -55,8 +55,10 @@ export function summarize(samples, target) {
   const upRate = rateOf(middle.sent.timestamp, last.sent.timestamp, total(last.sent, 'bytesSent') - total(middle.sent, 'bytesSent'));
   const downRate = rateOf(
     middle.received.timestamp, last.received.timestamp, total(last.received, 'bytesReceived') - total(middle.received, 'bytesReceived'));
-  const roundTrips = samples.flatMap(({ sent }) => sent.transport.roundTripTime ?? []);
+  const roundTrips = samples.flatMap(({ sent }) => roundTripOf(sent) ?? []);
   const isPaused = samples.some((sample) => sample.isPaused);
+  const downlink = median(samples.slice(samples.length / 2).flatMap((sample) => sample.downlink ?? []));
+  const isDownLimited = isPaused || downRate < nearlyAll * upRate || (downlink ?? Infinity) < nearlyAll * target;
   return {
     up: {
       loss: upLoss, jitterMs: jitterOf(samples.map(({ sent }) => sent)), kbit: kilo(upRate),
@@ -66,7 +68,8 @@ export function summarize(samples, target) {
       // A packet that was lost on the way to the server is missing on the way back too.
       loss: upLoss === null || bothLoss === null || upLoss >= 1 ? bothLoss : Math.max(0, 1 - (1 - bothLoss) / (1 - upLoss)),
       jitterMs: jitterOf(samples.map(({ received }) => received)),
-      kbit: kilo(downRate), isLimited: isPaused || downRate < nearlyAll * upRate || (last.downlink ?? Infinity) < nearlyAll * target,
+      // While the video is paused, less arrives than the network carries.
+      kbit: kilo(isDownLimited ? Math.max(downRate, downlink ?? 0) : downRate), isLimited: isDownLimited,
     },
     roundTripMs: median(roundTrips),
   };
@@ -87,6 +90,12 @@ function limitsSending({ video, transport }, target, loss, roundTrips) {
   // Without an estimate of the browser, a full queue or lost packets show it.
   return loss >= notableLoss || Math.max(...roundTrips, 0) - Math.min(...roundTrips, Infinity) >= queueMs;
 }
+
+/**
+ * Returns the round trip in milliseconds, if it is known. Firefox reports 0 for that of ICE, so use that of the media there.
+ * @param {Sample['sent']} sent
+ */
+const roundTripOf = ({ transport, audio, video }) => transport.roundTripTime || audio.roundTripTime || video.roundTripTime || undefined;
 
 /** @param {{audio: {jitter?: number}}[]} sides @returns {number | null} */
 const jitterOf = (sides) => median(sides.flatMap(({ audio }) => audio.jitter ?? []));

@@ -58,6 +58,23 @@ testInFull('an announced address that is wrong is found', proofs, { skip }, asyn
   assert.match(sentence, /^The server announces 10\.201\.0\.99:\d+ for media, where it cannot be reached/);
 });
 
+for (const [name, launch] of [['Chromium', () => chromium()], ['Firefox', () => firefox()]]) {
+  testInFull(`${name} measures lost packets, and what a slow network carries in each direction`, proofs, { skip }, async (t) => {
+    await serve(t, {}, network.options);
+    const browser = await launch();
+    const lossy = await found(t, browser, () => one.lose(10));
+    assert.notEqual(lossy.levels.up, 'good');
+    assert.match(lossy.sentence, /% of the packets are lost on the upload/i);
+    await network.clear();
+    const slow = await found(t, browser, () => one.slowDown({ sent: 400 }));
+    assert.match(slow.sentence, /the upload carries only [1-4]\d\d kbit/i);
+    await network.clear();
+    const { sentence } = await found(t, browser, () => one.slowDown({ received: 400 }));
+    // Firefox takes longer than the check to estimate what it receives, and reports too little.
+    assert.match(sentence, /the download carries only \d+ kbit/i);
+  });
+}
+
 testInFull('a TURN server with the same secret works, and one with another is found', proofs, { skip }, async (t) => {
   const { address } = network.server;
   const turn = await startTurn(t, { address, machine: network.server });

@@ -20,7 +20,7 @@ function after(seconds, network = {}) {
     { type: 'outbound-rtp', kind: 'audio', packetsSent: hasAudio ? 50 * seconds : 0, bytesSent: 0 },
     { type: 'outbound-rtp', kind: 'video', packetsSent: 100 * seconds, bytesSent: up * seconds / 8, qualityLimitationReason: reason },
     { type: 'remote-inbound-rtp', kind: 'audio', packetsLost: lostUp * seconds, jitter },
-    { type: 'remote-inbound-rtp', kind: 'video', packetsLost: 10 * seconds, jitter: 1 },
+    { type: 'remote-inbound-rtp', kind: 'video', packetsLost: 10 * seconds, jitter: 1, roundTripTime: 0.05 },
     { type: 'candidate-pair', selected: true, currentRoundTripTime: roundTrip, availableOutgoingBitrate: available },
   );
   const receiving = report(
@@ -62,6 +62,9 @@ test('a download is slow if less comes back than was sent, if the server says so
   assert.equal(measured({ down: 400_000 }).down.isLimited, true);
   assert.equal(measured({ downlink: 600_000 }).down.isLimited, true);
   assert.equal(measured({ isPaused: true }).down.isLimited, true);
+  // While the video is paused, the server knows better than what arrives.
+  const { kbit, isLimited } = measured({ down: 34_000, isPaused: true, downlink: 380_000 }).down;
+  assert.deepEqual([kbit, isLimited], [380, true]);
   assert.equal(measured({ downlink: 1_400_000 }).down.isLimited, false);
 });
 
@@ -77,6 +80,11 @@ test('without an estimate of the browser, lost packets or a growing delay show t
   assert.equal(measured({ ...slow, lostUp: 1 }).up.isLimited, true);
   const queued = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10].map((seconds) => after(seconds, { ...slow, roundTrip: seconds === 6 ? 0.3 : 0.02 }));
   assert.equal(summarize(queued, target).up.isLimited, true);
+});
+
+test('the round trip of the media counts if the browser reports none of ICE', () => {
+  assert.equal(measured().roundTripMs, 23.4);
+  assert.equal(measured({ roundTrip: 0 }).roundTripMs, 50);
 });
 
 test('without audio, which needs an audio device in some browsers, the loss of the video counts', () => {
