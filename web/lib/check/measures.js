@@ -17,9 +17,6 @@ import { publisherStats, subscriberStats } from '../media/stats.js';
 const nearlyAll = 0.8;
 /** Minimum number of audio packets for judging loss. With fewer, a single lost packet would weigh too much. */
 const leastPackets = 50;
-/** The loss, and the increase of the round trip (milliseconds), from which a link seems to be full. */
-const notableLoss = 0.01;
-const queueMs = 40;
 
 const noCondition = /** @type {any} */ ({});
 
@@ -62,7 +59,7 @@ export function summarize(samples, target) {
   return {
     up: {
       loss: upLoss, jitterMs: jitterOf(samples.map(({ sent }) => sent)), kbit: kilo(upRate),
-      isLimited: upRate < nearlyAll * target && limitsSending(last.sent, target, upLoss ?? 0, roundTrips),
+      isLimited: upRate < nearlyAll * target && limitsSending(last.sent, target),
     },
     down: {
       // A packet that was lost on the way to the server is missing on the way back too.
@@ -76,19 +73,14 @@ export function summarize(samples, target) {
 }
 
 /**
- * Returns whether the network is why less than the target was sent. The device may be too slow to encode that much, and Firefox
- * takes longer than the measurement until it sends at the full bitrate.
+ * Returns whether the network is why less than the target was sent, and not the device, which may be too slow to encode that much.
+ * Firefox does not say, so there a slow device looks like a slow network.
  * @param {Sample['sent']} sent
  * @param {number} target
- * @param {number} loss
- * @param {number[]} roundTrips
  */
-function limitsSending({ video, transport }, target, loss, roundTrips) {
+function limitsSending({ video, transport }, target) {
   if (video.layers.some(({ qualityLimitationReason }) => qualityLimitationReason === 'cpu')) return false;
-  const { connectionEstimatedBandwidth: estimate } = transport;
-  if (estimate !== undefined) return estimate < target;
-  // Without an estimate of the browser, a full queue or lost packets show it.
-  return loss >= notableLoss || Math.max(...roundTrips, 0) - Math.min(...roundTrips, Infinity) >= queueMs;
+  return (transport.connectionEstimatedBandwidth ?? 0) < target;
 }
 
 /**

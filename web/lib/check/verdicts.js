@@ -2,7 +2,7 @@
 // has the words, `network.js` measures.
 
 import { leastBitrate, limits } from '../media/condition.js';
-import { three } from '../media/layers.js';
+import { maxVideoBitrate } from '../media/layers.js';
 import { hostOf, isPrivateHost } from './hosts.js';
 
 /**
@@ -80,8 +80,8 @@ export const rows = /** @type {const} */ (['camera', 'microphone', 'speakers', '
 /** @type {readonly Row[]} the order in which problems are reported: a problem often causes those of the rows after it */
 const causesFirst = ['server', 'udp', 'tcp', 'turn', 'up', 'down', 'delay', 'microphone', 'camera', 'speakers'];
 
-/** Below this bitrate (bit/s), a video is no larger than the middle layer of a camera. */
-const fairBitrate = three[1].maxBitrate ?? 0;
+/** Below this bitrate (bit/s), the largest layer of a camera is blurry, or the others get a smaller one. */
+const fairBitrate = maxVideoBitrate * 2 / 3;
 
 /** @type {Measurements} what is known before a check */
 export const unmeasured = Object.freeze({

@@ -49,6 +49,7 @@ const situations = [
   ['a slow upload', { up: { ...fineFlow, kbit: 300, isLimited: true } }, ['up: fair bandwidth']],
   ['a very slow upload', { up: { ...fineFlow, kbit: 90, isLimited: true }, down: { ...fineFlow, kbit: 90 } }, ['up: bad bandwidth']],
   ['a slow download', { down: { ...fineFlow, kbit: 400, isLimited: true } }, ['down: fair bandwidth']],
+  ['a download that is fast enough for a camera', { down: { ...fineFlow, kbit: 1100, isLimited: true } }, []],
   ['a slow device, whose network carries all that it sends', { up: { ...fineFlow, kbit: 200 }, down: { ...fineFlow, kbit: 200 } }, []],
   ['the worst of one direction counts', { up: { loss: 0.03, jitterMs: 60, kbit: 90, isLimited: true } }, ['up: bad bandwidth']],
   ['a long delay', { roundTripMs: 350 }, ['delay: fair delay']],
