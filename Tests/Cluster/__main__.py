@@ -11,7 +11,7 @@ import traceback
 import cluster
 import rows
 from machines import Network
-from programs import Failed, Missing
+from programs import Failed, Late, Missing, until
 from visitor import Refused
 
 
@@ -20,15 +20,35 @@ class Report:
 
     def __init__(self, row, options):
         self.broken, self.skipped, self.options = 0, None, options
+        self._part = ""
         print(f"\n{row.__name__}: {row.__doc__}", flush=True)
 
+    def parts(self, parts):
+        """Iterates over the parts of a row, tuples that begin with a name. What is printed during a part begins with its name."""
+        for part in parts:
+            self._part = f"{part[0]}: "
+            yield part
+        self._part = ""
+
     def figure(self, name, value):
-        print(f"   {name}: {value}", flush=True)
+        print(f"   {self._part}{name}: {value}", flush=True)
 
     def check(self, holds, expectation):
-        print(f"   {'held  ' if holds else 'BROKEN'}  {expectation}", flush=True)
+        print(f"   {'held  ' if holds else 'BROKEN'}  {self._part}{expectation}", flush=True)
         self.broken += not holds
-        return holds
+
+    def measure(self, goal, probe, limit, since=None):
+        """Waits until the probe holds, prints how long that took, and checks that it was less than `limit` seconds. `since` is a time
+        of `time.monotonic()`; by default it is now."""
+        start = time.monotonic() if since is None else since
+        try:
+            until(probe, limit + 20)  # Longer than the limit, so that what is late has a figure, too.
+        except Late as late:
+            self.check(False, f"{goal} within {limit} s ({late})")
+            return
+        seconds = time.monotonic() - start
+        self.figure(f"seconds until {goal}", round(seconds, 2))
+        self.check(seconds < limit, f"{goal} within {limit} s")
 
     def skip(self, reason):
         self.skipped = reason
@@ -41,8 +61,8 @@ def run(row, running, options):
     start = time.monotonic()
     try:
         row(running, report)
-    except Refused as refusal:
-        report.check(False, f"the row runs to its end; it stopped with {refusal}")
+    except (Refused, Failed) as problem:
+        report.check(False, f"the row runs to its end; it stopped with: {problem}")
         traceback.print_exc(limit=-3, file=sys.stdout)
     except Exception as problem:  # A mistake in one row must not hide the results of the others.
         traceback.print_exc(file=sys.stdout)

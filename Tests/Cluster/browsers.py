@@ -7,15 +7,15 @@ import threading
 import time
 
 from cluster import PAGE, ROOT
-from programs import Failed, until
+from programs import Failed, require, until
 
 
 class Browsers:
     """Two Chromium browsers that talk in a room, at whatever node HAProxy gives them. Use it in a `with` statement."""
 
     def __init__(self, cluster, room):
-        self.room = room
-        self._counts, self._grown, self.complaint = {}, {}, ""
+        # What each page has counted and shows, and when its counts have grown.
+        self._counts, self._pages, self._grown = {}, {}, {}
         script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "browsers.mjs")
         self._log = open(os.path.join(cluster.folder, "browsers.log"), "wb")
         self._process = subprocess.Popen(
@@ -23,15 +23,30 @@ class Browsers:
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log, start_new_session=True,
             env={**os.environ, "TMPDIR": cluster.folder})  # So that the profiles are deleted with everything else.
         threading.Thread(target=self._read, daemon=True).start()
-        if not until(lambda: len(self._grown) == 2, 60):
+        try:
+            until(self._require_both, 60)
+        except Failed as problem:
             self.close()
-            raise Failed(f"The browsers do not see and hear each other: {self._counts}")
+            raise Failed(f"The two browsers do not see and hear each other: {problem}") from None
+
+    def _require_both(self):
+        if self._process.poll() is not None:
+            with open(self._log.name, errors="replace") as log:
+                raise Failed(f"browsers.mjs ended with status {self._process.returncode}\n{log.read()[-1000:]}")
+        require(len(self._grown) == 2, self._state())
+
+    def _state(self):
+        """What the pages show and have counted, for the reader of a failed run."""
+        return "; ".join(
+            f"{person} has received (frames, audio packets) {self._counts.get(person)}, and the page shows {page!r}"
+            for person, page in sorted(list(self._pages.items()))) or "no page has opened"
 
     def _read(self):
         for line in self._process.stdout:
             sample = json.loads(line)
             self._log.write(line)
             self._log.flush()
+            self._pages[sample["person"]] = sample["status"]
             person, now = sample["person"], (sample["frames"], sample["sound"])
             before = self._counts.get(person, (0, 0))
             self._counts[person] = now
@@ -49,11 +64,14 @@ class Browsers:
 
     def await_return(self, since, seconds=60):
         """Waits until both have received media for a second after a silence. Returns the longest silence since then."""
-        def flows():
+        def require_return():
+            silence = max(self.silences(since))
+            require(silence > 1, f"neither browser has been without media for a second (longest {silence:.2f} s)")
             now = time.time()
-            return all(len([at for at in list(times) if at > now - 1]) >= 5 for times in self._grown.values())
-        until(lambda: time.time() - since > 1.5 and max(self.silences(since)) > 1 and flows(), seconds, 0.1)
-        return max(self.silences(since))
+            flows = all(len([at for at in list(times) if at > now - 1]) >= 5 for times in self._grown.values())
+            require(flows, f"the browsers' media has not come back. {self._state()}")
+            return silence
+        return until(require_return, seconds)
 
     def close(self):
         self._process.stdin.close()

@@ -14,7 +14,7 @@ import tempfile
 
 from engines import REDIS_PORT, Postgres, RedisServers
 from machines import Loopback, find_command
-from programs import Missing, Program, http_get, until
+from programs import Missing, Program, http_get, require
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 # The page's name. Browsers trust every name under `localhost`, and use the camera only on such pages.
@@ -38,8 +38,8 @@ class Node:
         self.name = f"n{number}"
         self.data = os.path.join(cluster.folder, f"node{number}")
         os.mkdir(self.data, 0o700)
-        if number > 1:  # All nodes have the same project and the same server key.
-            for file in ("project.json", "server.key"):
+        if number > 1:  # All nodes have the same project and the same keys.
+            for file in ("project.json", "server.key", "push.pem"):
                 shutil.copy(os.path.join(cluster.nodes[0].data, file), self.data)
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("CONFAB_")}
         self.program = Program(
@@ -53,13 +53,13 @@ class Node:
                 "CONFAB_TRUSTED_PROXIES": cluster.proxy_machine.address, "CONFAB_PUBLIC_URL": cluster.url,
             })
 
-    @property
-    def is_ready(self):
-        return http_get(self.machine.address, self.port, "/ready") == 200
+    def require_ready(self, is_ready=True):
+        """Raises `NotYet` unless the node says that it is ready, or that it is not."""
+        status, text = http_get(self.machine.address, self.port, "/ready")
+        require(status and (status == 200) == is_ready, f"{self.name} answers {status or ''} {text} to GET /ready")
 
     def await_ready(self, seconds=READY_SECONDS):
-        if not until(lambda: not self.program.runs or self.is_ready, seconds, 0.05) or not self.program.runs:
-            self.program.fail(f"Node {self.number} is not ready.")
+        self.program.until(f"Node {self.number} becomes ready", self.require_ready, seconds)
 
     def use(self, executable):
         """Stops the node as an operator does, and starts it with this executable. Returns whether it stopped by itself."""
@@ -150,8 +150,9 @@ class Cluster:
             raise Missing("HAProxy is not installed. Debian's package is haproxy.")
         with open(os.path.join(ROOT, "deploy", "haproxy.cfg")) as file:
             sample = file.read()
-        # The sample with the addresses of these nodes, without TLS, and without the socket of the system's log.
-        lines = [line for line in sample.splitlines() if not re.match(r"\s*(use-server|server) n\d", line)]
+        # The sample with the addresses of these nodes, without TLS, and without what needs the system's folders and users.
+        left_out = re.compile(r"\s*((use-server|server) n\d|(chroot|user|group|stats socket) )")
+        lines = [line for line in sample.splitlines() if not left_out.match(line)]
         text = "\n".join(lines).replace("log /dev/log local0", "log stderr format raw local0")
         text = re.sub(r"maxconn \d+", "maxconn 2000", text)  # Fits the usual limit of open files.
         text = re.sub(r"(?m)^(\s*bind ).*$", rf"\g<1>{self.host}:{self.port}", text)
@@ -162,8 +163,11 @@ class Cluster:
             file.write(text)
         self.haproxy = Program(self.folder, "haproxy", [binary, "-W", "-f", path], self.proxy_machine)
         self.programs.append(self.haproxy)
-        if not until(lambda: http_get(self.host, self.port, "/health") == 200, 10):
-            self.haproxy.fail("HAProxy does not pass requests on.")
+        self.haproxy.until("HAProxy passes requests to the nodes", self._require_page, 10)
+
+    def _require_page(self):
+        status, text = http_get(self.host, self.port, "/health")
+        require(status == 200, f"HAProxy answers {status or ''} {text} to GET /health")
 
 
 def run(executable, arguments):

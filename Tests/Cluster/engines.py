@@ -7,7 +7,7 @@ import signal
 import socket
 import subprocess
 
-from programs import Missing, Program, until
+from programs import Missing, Program, require, until
 
 REDIS_PORT, SENTINEL_PORT = 6379, 26379
 # The name under which the Sentinels know the primary.
@@ -39,8 +39,7 @@ class Postgres:
             folder, "postgres", [
                 f"{self.binaries}/postgres", "-D", data, "-c", f"listen_addresses={machine.address}", "-c", f"port={port}",
                 "-c", f"unix_socket_directories={home}"], machine, is_postgres=True)
-        if not until(self.is_ready, 30):
-            self.program.fail("PostgreSQL does not accept connections.")
+        self.program.until("PostgreSQL accepts connections", self.require_ready, 30)
         subprocess.run(
             [f"{self.binaries}/createdb", f"--host={machine.address}", f"--port={port}", "--username=confab", "confab"],
             check=True)
@@ -49,10 +48,11 @@ class Postgres:
     def url(self):
         return f"postgresql://confab@{self.machine.address}:{self.port}/confab"
 
-    def is_ready(self):
-        return subprocess.run(
-            [f"{self.binaries}/pg_isready", "--quiet", f"--host={self.machine.address}", f"--port={self.port}"]
-        ).returncode == 0
+    def require_ready(self):
+        done = subprocess.run(
+            [f"{self.binaries}/pg_isready", f"--host={self.machine.address}", f"--port={self.port}"], capture_output=True,
+            text=True)
+        require(done.returncode == 0, f"pg_isready says {done.stdout.strip()}")
 
     def sql(self, statement):
         """Returns the rows of a statement as lists of text."""
@@ -110,23 +110,30 @@ class Redis:
         except OSError:
             return None
 
-    def is_ready(self):
-        return (self.ask("PING") or "").startswith("+PONG")
+    def require_ready(self):
+        answer = self.ask("PING")
+        require(answer and answer.startswith("+PONG"), f"{self.name} answers PING with {answer}")
 
     def await_ready(self):
-        if not until(self.is_ready, 10):
-            self.program.fail("Redis does not accept connections.")
+        self.program.until("Redis accepts connections", self.require_ready, 10)
 
     @property
     def is_primary(self):
         return "role:master" in (self.ask("INFO", "replication") or "")
 
-    def knows_others(self, count):
-        """Whether the Sentinel has found the replicas and the other Sentinels, so that it can promote one."""
+    def require_replica(self):
+        self.require_ready()
+        require(not self.is_primary, f"{self.name} runs, but is a primary")
+
+    def require_known(self, count):
+        """Raises `NotYet` unless the Sentinel has found the replicas and the other Sentinels, so that it can promote one."""
         answer = self.ask("SENTINEL", "MASTER", PRIMARY, port=SENTINEL_PORT) or ""
         fields = answer.split("\r\n")[2::2]
         known = dict(zip(fields[::2], fields[1::2]))
-        return known.get("num-slaves") == str(count) and known.get("num-other-sentinels") == str(count)
+        replicas, sentinels = known.get("num-slaves", "no"), known.get("num-other-sentinels", "no")
+        require(
+            replicas == sentinels == str(count),
+            f"the Sentinel of {self.name} knows {replicas} replicas and {sentinels} other Sentinels, of {count} each")
 
 
 class RedisServers:
@@ -141,8 +148,8 @@ class RedisServers:
     def await_sentinels(self):
         """Waits until each Sentinel knows the others and the replicas, which takes 10 s, because they ask so seldom."""
         others = len(self.servers) - 1
-        if not until(lambda: all(server.knows_others(others) for server in self.servers), 30, 0.1):
-            self.servers[0].sentinel.fail("The Sentinels do not find each other.")
+        for server in self.servers:
+            server.sentinel.until("The Sentinels find each other", lambda: server.require_known(others), 30)
 
     @property
     def settings(self):
@@ -161,8 +168,12 @@ class RedisServers:
         return [program for server in self.servers for program in server.programs]
 
     @property
+    def primaries(self):
+        return [server for server in self.servers if server.program.runs and server.is_primary]
+
+    @property
     def primary(self):
-        return next((server for server in self.servers if server.program.runs and server.is_primary), None)
+        return next(iter(self.primaries), None)
 
     def kill(self):
         """Ends all of them and their Sentinels, as if each had lost its power: they forget everything."""
@@ -175,7 +186,7 @@ class RedisServers:
         """Starts all of them again, and waits until there is a primary."""
         for program in self.programs:
             program.start()
-        until(lambda: self.primary, 20)
+        until(lambda: require(self.primary, "no Redis is the primary"), 20)
 
     def owner_of_room(self, room):
         """The number of the node that has the room's place, or None."""

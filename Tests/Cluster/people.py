@@ -6,7 +6,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
-from programs import until
+from programs import require, until
 from visitor import Refused, Visitor
 
 ROOM = "kitchen"
@@ -33,12 +33,25 @@ def others_of(cluster, node):
 
 def browsers_node(cluster):
     """The node on which the browsers' room is."""
-    return cluster.nodes[until(lambda: cluster.redis.owner_of_room(PARLOR), 10) - 1]
+    number = until(
+        lambda: require(cluster.redis.owner_of_room(PARLOR), f"Redis does not say where the room {PARLOR} is"), 10)
+    return cluster.nodes[number - 1]
 
 
 def current_life(cluster, node):
+    """The number of the node's life, or None if it has been declared dead."""
     rows = cluster.sql(f"SELECT max(life) FROM node WHERE node = {node.number} AND NOT fenced")
     return int(rows[0][0]) if rows and rows[0][0] else None
+
+
+def lives_of(cluster, nodes=None):
+    """The lives of these nodes, or of all."""
+    return {node.name: current_life(cluster, node) for node in nodes or cluster.nodes}
+
+
+def crowds_on(cluster, nodes, size=4):
+    """A crowd on each of these nodes."""
+    return [Crowd(cluster, node, f"room of {node.name}", size) for node in nodes]
 
 
 def room_of_ten(cluster):
@@ -50,13 +63,13 @@ def room_of_ten(cluster):
 
 
 def search(visitor):
-    """Searches for a stranger, at another node if the server says so. Returns whether one was found."""
+    """Searches for a stranger, at another node if the server says so. Raises `Refused` if none is found."""
     visitor.request("roulette.start")
     end = time.monotonic() + 15
     while time.monotonic() < end:
         try:
             visitor.client.wait("roulette.matched", seconds=0.5)
-            return True
+            return
         except Refused as refusal:
             if refusal.code != "no_answer":
                 raise
@@ -66,7 +79,7 @@ def search(visitor):
             visitor.client.close()
             visitor.connect(sent["at"])
             visitor.request("roulette.start")
-    return False
+    raise Refused("no_partner", f"no stranger was found on {visitor.node} within 15 s")
 
 
 class Room:
@@ -99,10 +112,7 @@ class Chats:
         return all(open_) and not any(one.client.find("roulette.ended") for one in self.members)
 
     def come_back(self, seconds=20):
-        def again(member):
-            if not search(member):
-                raise Refused("no_partner")
-        return together(self.members, lambda member: member.come_back(again, seconds))
+        return together(self.members, lambda member: member.come_back(search, seconds))
 
 
 class Call:
@@ -155,7 +165,7 @@ class Crowd:
     """A room, chats and a call on one node. Either all of them go on while something else fails, or they come back."""
 
     def __init__(self, cluster, node, room, size=4, pairs=1):
-        self.node = node
+        self.node, self.room = node, room
         self.groups = {"room": Room(cluster, node, room, size), "chats": Chats(cluster, node, pairs), "call": Call(cluster, node)}
 
     @property

@@ -4,6 +4,7 @@ import os
 import signal
 import socket
 import subprocess
+import threading
 import time
 
 
@@ -12,31 +13,51 @@ class Missing(Exception):
 
 
 class Failed(Exception):
-    """A program did not start. The message has the end of its log."""
+    """A program did not start or has ended, or a wait was too long. The message says why, and may have the end of a log."""
 
 
-def until(condition, seconds, pause=0.02):
-    """Polls until the condition is true or the time is over. Returns its last result."""
-    end = time.monotonic() + seconds
-    while not (answer := condition()) and time.monotonic() < end:
-        time.sleep(pause)
-    return answer
+class Late(Failed):
+    """A wait was too long. The message has the last reason and the time."""
+
+
+class NotYet(Exception):
+    """A condition does not hold yet, so `until` tries again. The message says why, for the reader of a failed run."""
+
+
+def require(holds, otherwise):
+    """Returns what holds, or raises `NotYet` with the reason."""
+    if not holds:
+        raise NotYet(otherwise)
+    return holds
+
+
+def until(probe, seconds, pause=0.1):
+    """Calls `probe` until it does not raise `NotYet`, and returns its result. Raises `Late` when the time is over."""
+    start, tick = time.monotonic(), threading.Event()
+    while True:
+        try:
+            return probe()
+        except NotYet as reason:
+            waited = time.monotonic() - start
+            if waited >= seconds:
+                raise Late(f"waited {waited:.1f} s: {reason}") from None
+        tick.wait(pause)
 
 
 def last(seconds, start):
-    """Waits until `seconds` have passed since `start`: the length of an outage."""
-    until(lambda: False, max(0, seconds - (time.monotonic() - start)))
+    """Lets the time pass until `seconds` after `start`: the length of an outage."""
+    threading.Event().wait(max(0, seconds - (time.monotonic() - start)))
 
 
 def http_get(address, port, path, seconds=2):
-    """Returns the status of a request, or 0 if there was no answer."""
+    """Returns the status and the body of a response, or 0 and the reason if there was none."""
     try:
         with socket.create_connection((address, port), timeout=seconds) as connection:
             connection.sendall(f"GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n".encode())
-            head = connection.recv(4096)
-        return int(head.split(b" ")[1])
-    except (OSError, IndexError, ValueError):
-        return 0
+            head, _, body = b"".join(iter(lambda: connection.recv(4096), b"")).partition(b"\r\n\r\n")
+        return int(head.split(b" ")[1]), body.decode(errors="replace").strip()
+    except (OSError, IndexError, ValueError) as error:
+        return 0, f"nothing ({error})"
 
 
 class Program:
@@ -88,6 +109,18 @@ class Program:
         except subprocess.TimeoutExpired:
             self.kill()
             return False
+
+    def until(self, goal, probe, seconds):
+        """Waits until the probe holds. Raises `Failed` with the end of the log if that takes too long or the program ends before.
+        `goal` is a sentence without its period."""
+        def probe_while_it_runs():
+            if not self.runs:
+                self.fail(f"{goal}: the program ended with status {self.process.returncode}.")
+            return probe()
+        try:
+            return until(probe_while_it_runs, seconds, 0.05)
+        except Late as late:
+            self.fail(f"{goal}: {late}")
 
     def text(self):
         with open(self.log, errors="replace") as log:

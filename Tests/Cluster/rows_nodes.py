@@ -8,9 +8,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 from browsers import Browsers, Robots
 from people import (
-    BACK_SECONDS, PARLOR, ROOM, Crowd, browsers_node, current_life, figures, node_of, others_of, room_of_ten, search, together)
-from programs import http_get, last, until
+    BACK_SECONDS, PARLOR, ROOM, Crowd, browsers_node, crowds_on, figures, lives_of, others_of, room_of_ten, search, together)
+from programs import last, require
+from scenes import Scene, check_lives, check_media
 from visitor import Visitor
+
 
 def meet_in_a_room(cluster, report):
     """People who come in at different nodes meet in a room after one redirect"""
@@ -29,9 +31,8 @@ def meet_a_stranger(cluster, report):
     entries = [node.name for node in cluster.nodes][:2]
     start = time.monotonic()
     strangers = [Visitor(cluster, entry) for entry in entries]
-    matched = together(strangers, search)
-    report.figure("seconds", round(time.monotonic() - start, 2))
-    report.check(all(matched), "both are matched")
+    together(strangers, search)
+    report.figure("seconds until both are matched", round(time.monotonic() - start, 2))
     report.check(strangers[0].node == strangers[1].node, "both are on one node")
     for stranger in strangers:
         stranger.close()
@@ -40,51 +41,31 @@ def meet_a_stranger(cluster, report):
 def lose_a_node(cluster, report):
     """A node is killed: everyone on it talks again within 6 s on another node, and nobody else notices anything"""
     with Browsers(cluster, PARLOR) as browsers:
-        lost = browsers_node(cluster)
-        crowd = Crowd(cluster, lost, ROOM, size=6, pairs=2)
-        others = [Crowd(cluster, node, f"room of {node.name}") for node in others_of(cluster, lost)]
-        robots = Robots(cluster, others[0].node, 10)
-        life = current_life(cluster, lost)
-        start = time.time()
-        lost.program.kill()
-        times = crowd.come_back()
-        silence = browsers.await_return(start)
-        report.figure("seconds until back", figures(times))
-        report.figure("seconds without media in the two browsers", round(silence, 2))
-        report.figure("the call went on", "yes" if crowd.call_continues else "no, its two people came to different nodes")
-        report.check(max(*times.values(), silence) < BACK_SECONDS, f"everyone on it talks again within {BACK_SECONDS} s")
-        report.check(not any(other.broken() for other in others), "rooms, chats and calls of the other nodes go on")
-        report.check(all(other.are_connected() for other in others), "nobody on the other nodes has lost the connection")
+        scene = Scene(cluster, browsers, size=6, pairs=2)
+        robots = Robots(cluster, scene.others[0].node, 10)
+        scene.node.program.kill()
+        scene.check_return(report, scene.crowd.come_back(), BACK_SECONDS)
+        report.check(all(other.are_connected() for other in scene.others), "nobody on the other nodes has lost the connection")
         counted = robots.result()
         report.figure("packets that robots on another node lost", f"{counted['lost']} of {counted['expected']}")
         report.check(counted["lost"] == 0, "robots on another node lose no media")
-        lost.program.start()
-        lost.await_ready()
-        report.check(current_life(cluster, lost) not in (None, life), "the node starts again, as another life")
+        scene.node.program.start()
+        scene.await_another_life(report)
 
 
 def pause_a_node(cluster, report):
     """A node is stopped for 5 s: its people talk again within 6 s on another node, and it begins another life"""
     with Browsers(cluster, PARLOR) as browsers:
-        paused = browsers_node(cluster)
-        crowd = Crowd(cluster, paused, ROOM)
-        others = [Crowd(cluster, node, f"room of {node.name}") for node in others_of(cluster, paused)]
-        life = current_life(cluster, paused)
-        moment, start = time.time(), time.monotonic()
-        paused.program.signal(signal.SIGSTOP)
+        scene = Scene(cluster, browsers)
+        start = time.monotonic()
+        scene.node.program.signal(signal.SIGSTOP)
         with ThreadPoolExecutor(1) as pool:
-            returning = pool.submit(crowd.come_back_after_end)
+            returning = pool.submit(scene.crowd.come_back_after_end)
             last(5, start)
-            paused.program.signal(signal.SIGCONT)
+            scene.node.program.signal(signal.SIGCONT)
             times = returning.result()
-        silence = browsers.await_return(moment)
-        report.figure("seconds until back", figures(times))
-        report.figure("seconds without media in the two browsers", round(silence, 2))
-        report.figure("the call went on", "yes" if crowd.call_continues else "no, its two people came to different nodes")
-        report.check(max(*times.values(), silence) < BACK_SECONDS, f"everyone on it talks again within {BACK_SECONDS} s")
-        report.check(not any(other.broken() for other in others), "rooms, chats and calls of the other nodes go on")
-        report.check(until(lambda: current_life(cluster, paused) not in (None, life), 20), "the node begins another life")
-        paused.await_ready()
+        scene.check_return(report, times, BACK_SECONDS)
+        scene.await_another_life(report)
 
 
 def confab_node(node, *arguments):
@@ -95,9 +76,11 @@ def confab_node(node, *arguments):
     return done.stdout.strip()
 
 
-def connections(node):
-    found = re.search(r"(\d+) connections", confab_node(node, "show"))
-    return int(found[1]) if found else 0
+def require_connections(node, count):
+    """Raises `NotYet` unless the node has as many connections."""
+    shown = confab_node(node, "show")
+    found = re.search(r"(\d+) connections", shown)
+    require(found and int(found[1]) == count, f"`confab node show` says {shown!r}, and {count} connections should be left")
 
 
 def drain_a_node(cluster, report):
@@ -112,51 +95,50 @@ def drain_a_node(cluster, report):
         report.check(None not in ends, "everyone who is idle leaves within 60 s")
         report.figure("seconds until the last of 20 idle people had left", f"{max(end or 60 for end in ends):.2f}")
         busy = len(crowd.members) + 2
-        report.check(until(lambda: connections(drained) == busy, 60 - (time.monotonic() - start), 0.5),
-                     f"only the {busy} people in rooms, chats and the call are left; the server counts {connections(drained)}")
-        report.check(http_get(drained.machine.address, drained.port, "/ready") == 404, "/ready answers 404")
+        report.measure(
+            f"only the {busy} people in rooms, chats and the call are left", lambda: require_connections(drained, busy), 60,
+            start)
+        report.measure("/ready says that it is not ready", lambda: drained.require_ready(False), 1)
         newcomers = [Visitor(cluster) for _ in range(6)]
         report.check(all(visitor.node != drained.name for visitor in newcomers), "newcomers come to other nodes")
         crowd.listen(max(1, 20 - (time.monotonic() - start)))
         report.check(not crowd.broken(), f"room, chat and call are not cut for {time.monotonic() - start:.0f} s")
-        silence = max(browsers.silences(moment))
-        report.figure("longest time without media in the two browsers", round(silence, 2))
-        report.check(silence < 1, "the browsers' media has no gap of 1 s")
+        check_media(browsers, moment, report)
         confab_node(drained, "serve", drained.name)
-        start = time.monotonic()
+
+        def require_newcomer():
+            newcomers.append(Visitor(cluster))
+            require(newcomers[-1].node == drained.name, f"newcomer {len(newcomers)} came to {newcomers[-1].node}")
         # HAProxy chooses the node with the fewest connections, so the others are filled first.
-        report.check(until(lambda: newcomers.append(Visitor(cluster)) or newcomers[-1].node == drained.name, 20, 0.2),
-                     "`confab node serve` takes it back")
-        report.figure("seconds until a newcomer came to it again", round(time.monotonic() - start, 2))
+        report.measure("a newcomer comes to it again after `confab node serve`", require_newcomer, 20)
         report.check(not crowd.broken(), "room, chat and call still go on")
 
 
 def upgrade(cluster, report):
     """All nodes are restarted one after the other, from the previous release to this one: everyone comes back each time"""
     with Browsers(cluster, PARLOR) as browsers:
-        crowds = [Crowd(cluster, node, f"room of {node.name}", size=3) for node in cluster.nodes]
-        for node in cluster.nodes:
+        crowds = crowds_on(cluster, cluster.nodes, size=3)
+        for _, node in report.parts((node.name, node) for node in cluster.nodes):
             moment = time.time()
             with_browsers = browsers_node(cluster) is node
             there = [crowd for crowd in crowds if crowd.node is node]
-            lives = {other.name: current_life(cluster, other) for other in others_of(cluster, node)}
+            lives = lives_of(cluster, others_of(cluster, node))
             with ThreadPoolExecutor(len(there) + 1) as pool:
                 returning = [pool.submit(crowd.come_back_after_end) for crowd in there]
-                report.check(node.use(report.options.executable), f"{node.name} stops by itself")
+                report.check(node.use(report.options.executable), "the node stops by itself")
                 node.await_ready()
                 times = [back.result() for back in returning]
-            report.figure(f"{node.name}: seconds until it serves again", round(time.time() - moment, 2))
+            report.figure("seconds until it serves again", round(time.time() - moment, 2))
             for back in times:
-                report.figure(f"{node.name}: seconds until back", figures(back))
+                report.figure("seconds until back", figures(back))
                 report.check(max(back.values()) < BACK_SECONDS, f"its people are back within {BACK_SECONDS} s")
             if with_browsers:
                 silence = browsers.await_return(moment)
-                report.figure(f"{node.name}: seconds without media in the two browsers", round(silence, 2))
+                report.figure("seconds without media in the two browsers", round(silence, 2))
                 report.check(silence < BACK_SECONDS, f"the browsers talk again within {BACK_SECONDS} s")
             for crowd in there:  # They are on one of the other nodes now, each group on its own.
                 crowd.node = None
-            report.check(
-                lives == {name: current_life(cluster, node_of(cluster, name)) for name in lives}, "the others keep their lives")
+            check_lives(cluster, lives, report, "the others keep their lives")
             follow(cluster, crowds)
         working = not any(crowd.broken() for crowd in crowds)
         report.check(working, "all rooms and chats, and the calls that went on, work at the end")

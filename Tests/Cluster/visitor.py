@@ -10,6 +10,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(
 
 from client import Client, Refused  # noqa: E402
 
+from programs import NotYet, require  # noqa: E402
+
 MOST_REDIRECTS = 3
 NAMED_NODE_SECONDS = 2.0
 
@@ -64,15 +66,16 @@ class Visitor:
         self.room = answer
         return answer
 
-    def try_to_join(self, room):
-        """Returns whether the person is in the room now. Comes in again if the connection was lost."""
+    def enter(self, room, not_on=None):
+        """Joins a room, for `until`. Comes in again if the connection was lost. Raises `NotYet` if the person is refused, or if
+        the room is on the node `not_on`."""
         try:
             if self.is_closed():
                 self.connect(self.node, seconds=1)
             self.join(room)
-            return True
-        except Refused:
-            return False
+        except Refused as refusal:
+            raise NotYet(f"{self.node} does not let them into the room {room}: {refusal}") from None
+        require(self.node != not_on, f"the room {room} is still on {not_on}")
 
     def come_back(self, action, seconds=20):
         """Connects and lets the person do something, again and again until that works. Returns how long it took."""
