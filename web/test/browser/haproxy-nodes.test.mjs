@@ -61,7 +61,8 @@ test('HAProxy sends clients to the node they name, none to a node that is not re
   t.after(() => Promise.all([first.close(), second.close()]));
   const port = await freePort();
   await startHAProxy(t, await sampleOf('haproxy.cfg', [
-    ['    log /dev/log local0\n', ''], ['    log global\n', ''], ['maxconn 20000', 'maxconn 200'],
+    ['    log /dev/log local0\n    chroot /var/lib/haproxy\n    user haproxy\n    group haproxy\n', ''], ['    log global\n', ''],
+    ['    stats socket /run/haproxy/admin.sock mode 660 level operator\n', ''], ['maxconn 20000', 'maxconn 200'],
     ['bind :443 ssl crt /etc/haproxy/chat.example.org.pem alpn http/1.1', `bind 127.0.0.1:${port}`],
     ['192.0.2.11:8080', `127.0.0.1:${first.port}`], ['192.0.2.12:8080', `127.0.0.1:${second.port}`],
   ]), port);
