@@ -153,7 +153,7 @@ class Cluster:
         # The sample with the addresses of these nodes, without TLS, and without what needs the system's folders and users.
         left_out = re.compile(r"\s*((use-server|server) n\d|(chroot|user|group|stats socket) )")
         lines = [line for line in sample.splitlines() if not left_out.match(line)]
-        text = "\n".join(lines).replace("log /dev/log local0", "log stderr format raw local0")
+        text = "\n".join(lines).replace("log /dev/log local0", "log stderr format iso local0")
         text = re.sub(r"maxconn \d+", "maxconn 2000", text)  # Fits the usual limit of open files.
         text = re.sub(r"(?m)^(\s*bind ).*$", rf"\g<1>{self.host}:{self.port}", text)
         text += "".join(f"\n    use-server {node.name} if {{ url_param(at) {node.name} }}" for node in self.nodes)

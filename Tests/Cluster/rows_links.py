@@ -76,7 +76,7 @@ def cut_from_redis(cluster, report):
             report.check(not crowd.broken(), "rooms, chats and calls of the node go on")
             crowd.listen(max(0.1, CUT_SECONDS - (time.monotonic() - start)))
             node.machine.mend()
-            report.measure("a room can be opened, from mending", lambda: hosts[0].enter(f"attic {side}"), 5)
+            report.measure("a room can be opened after mending", lambda: hosts[0].enter(f"attic {side}"), 5)
             for host in hosts:
                 host.close()
         check_lives(cluster, lives, report)

@@ -113,7 +113,10 @@ class Visitor:
     def await_end(self, seconds):
         """Waits until the server ends the connection. Returns how long that took, or None."""
         start = time.monotonic()
-        return None if self.listen(seconds) else time.monotonic() - start
+        if self.listen(seconds):
+            return None
+        self.client.close()  # As a browser does. The server counts the connection until then.
+        return time.monotonic() - start
 
     def is_closed(self):
         """Whether the server has ended the connection."""
