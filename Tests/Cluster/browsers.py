@@ -10,12 +10,20 @@ from cluster import PAGE, ROOT
 from programs import Failed, require, until
 
 
+def longest_gap(times, since):
+    """The longest time between two of these times, from `since` until now."""
+    marks = [since, *(at for at in list(times) if at > since), time.time()]
+    return max(later - earlier for earlier, later in zip(marks, marks[1:]))
+
+
 class Browsers:
     """Two Chromium browsers that talk in a room, at whatever node HAProxy gives them. Use it in a `with` statement."""
 
     def __init__(self, cluster, room):
         # What each page has counted and shows, and when its counts have grown.
         self._counts, self._pages, self._grown = {}, {}, {}
+        # When each page was asked.
+        self._samples = {}
         script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "browsers.mjs")
         self._log = open(os.path.join(cluster.folder, "browsers.log"), "wb")
         self._process = subprocess.Popen(
@@ -47,6 +55,7 @@ class Browsers:
             self._log.write(line)
             self._log.flush()
             self._pages[sample["person"]] = sample["status"]
+            self._samples.setdefault(sample["person"], []).append(sample["at"] / 1000)
             person, now = sample["person"], (sample["frames"], sample["sound"])
             before = self._counts.get(person, (0, 0))
             self._counts[person] = now
@@ -56,11 +65,11 @@ class Browsers:
 
     def silences(self, since):
         """The longest time without frames or sound since then (`time.time()`), of each browser, until now."""
-        longest = []
-        for times in self._grown.values():
-            marks = [since, *(time for time in list(times) if time > since), time.time()]
-            longest.append(max(later - earlier for earlier, later in zip(marks, marks[1:])))
-        return longest
+        return [longest_gap(times, since) for times in self._grown.values()]
+
+    def blindness(self, since):
+        """The longest time since then in which a page did not say what it has received: a busy machine, not a fault."""
+        return max(longest_gap(times, since) for times in self._samples.values())
 
     def await_return(self, since, seconds=60):
         """Waits until both have received media for a second after a silence. Returns the longest silence since then."""

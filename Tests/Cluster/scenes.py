@@ -51,7 +51,9 @@ def check_lives(cluster, lives, report, expectation="no node was declared dead")
 def check_media(browsers, since, report, when=""):
     """Checks that the browsers' media has had no gap of a second. `when` is added to the sentence."""
     silence = max(browsers.silences(since))
-    report.figure(f"longest time without media in the two browsers{when}", round(silence, 2))
+    report.figure(
+        f"longest time without media in the two browsers{when}",
+        f"{silence:.2f} (longest time in which a browser did not answer: {browsers.blindness(since):.2f})")
     report.check(silence < 1, f"the browsers' media has no gap of 1 s{when}")
 
 

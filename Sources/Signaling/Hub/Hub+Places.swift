@@ -170,18 +170,21 @@ extension Hub {
     /// The machine is on another node.
     mutating func placed(_ key: PlaceKey, at tag: NodeTag) {
         guard let machine = places?.machine(of: key), places?.isAsked(machine) == true else { return }
-        if places?.waitsOn(machine, rules: context.rules, now: context.now) == true { return }
+        if places?.waitsOn(machine, heldBy: tag, rules: context.rules, now: context.now) == true { return }
+        let hasMoved = places?.hasMoved(machine) == true
         for waiting in places?.giveUp(machine) ?? [] {
-            refuse(waiting.letter, refusal(of: waiting, machine, at: tag))
+            refuse(waiting.letter, refusal(of: waiting, machine, at: tag, hasMoved: hasMoved))
         }
     }
 
-    private func refusal(of waiting: Places.Waiting, _ machine: PlacedMachine, at tag: NodeTag) -> WireError {
+    private func refusal(
+        of waiting: Places.Waiting, _ machine: PlacedMachine, at tag: NodeTag, hasMoved: Bool
+    ) -> WireError {
         switch waiting.at {
         case nil: .elsewhere(machine, at: tag)
         case places?.tag.nodeName: .heldElsewhere(at: tag)
-        // The client has just tried to reach that node.
-        case tag.nodeName: .placesUnavailable
+        // The client has just tried to reach that node, and it has not begun another life since.
+        case tag.nodeName where !hasMoved: .placesUnavailable
         default: .elsewhere(machine, at: tag)
         }
     }

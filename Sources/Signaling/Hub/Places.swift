@@ -25,6 +25,10 @@ struct Places: Sendable {
         var againAt: Timestamp?
         /// When clients that asked for a certain node stop waiting for another node to release their person.
         var until: Timestamp?
+        /// The life that had the place when this node asked first; nil until it has heard.
+        var firstHolder: NodeTag?
+        /// Whether another life has got the place since.
+        var hasMoved = false
     }
 
     /// What to do with a letter.
@@ -41,6 +45,10 @@ struct Places: Sendable {
     private static let maxWaiting = 20_000
     /// Maximum number of places about which questions are open. Each is a few hundred bytes with its letters.
     private static let maxQuestions = 100_000
+    /// How long clients wait after the node that they asked for has begun another life. HAProxy checks each second, and sends
+    /// clients there after two good checks (deploy/haproxy.cfg). Clients that are sent earlier come back, and wait for the end of
+    /// that life.
+    private static let returnWait = Duration.seconds(2)
 
     let tag: NodeTag
     private var questions: [PlacedMachine: Question] = [:]
@@ -125,18 +133,30 @@ struct Places: Sendable {
     /// The machine is on another node. Returns true if this is asked again after a pause: clients wait whose person that node
     /// should release soon. Either they were redirected here, and the other node does not know yet that they have left. Or they
     /// asked for a node that did not answer, and it takes some seconds until it is known that its life is over.
-    mutating func waitsOn(_ machine: PlacedMachine, rules: Rules, now: Timestamp) -> Bool {
+    ///
+    /// If another life gets the place of a lost node meanwhile, it continues something of the person, such as a call. So the
+    /// clients are sent to it. If it is the next life of the node that they asked for, the load balancer first has to notice
+    /// that the node serves again.
+    mutating func waitsOn(_ machine: PlacedMachine, heldBy holder: NodeTag, rules: Rules, now: Timestamp) -> Bool {
         guard let question = questions[machine] else { return false }
         let names = question.waiting.compactMap(\.at)
         guard !names.isEmpty else { return false }
-        let longest = names.contains { $0 != tag.nodeName } ? rules.lostNodeWait : rules.placeWait
-        let until = question.until ?? now + longest
+        let isOfLostNode = names.contains { $0 != tag.nodeName }
+        var until = question.until ?? now + (isOfLostNode ? rules.lostNodeWait : rules.placeWait)
+        if isOfLostNode, let first = question.firstHolder, first != holder {
+            questions[machine]?.hasMoved = true
+            until = min(until, names.contains(holder.nodeName) ? now + Self.returnWait : now)
+        }
         guard now < until else { return false }
+        questions[machine]?.firstHolder = question.firstHolder ?? holder
         questions[machine]?.until = until
         questions[machine]?.againAt = min(until, now + rules.placeRetry)
         again.insert(machine)
         return true
     }
+
+    /// Whether another life has got this place since this node asked first.
+    func hasMoved(_ machine: PlacedMachine) -> Bool { questions[machine]?.hasMoved ?? false }
 
     /// Asks again at once about all places that would be asked about later, because a node was lost.
     mutating func hurry(now: Timestamp) { for machine in again { questions[machine]?.againAt = now } }

@@ -66,6 +66,37 @@ import Wire
         #expect(world.nodes[1].stage.hub.personCount == 2)
     }
 
+    /// A client of node 1 that the load balancer sent to node 2, because node 1 does not answer.
+    private func guestOfALostNode() -> Guest {
+        world.arrive(person, at: 1)
+        world.pass(.milliseconds(50))
+        let guest = Guest(on: world.nodes[1].stage, as: person)
+        guest.at = "n1"
+        guest.arrive()
+        guest.say(.presence(.appear(Appearance(name: "Ada"))))
+        world.pass(.seconds(1))
+        return guest
+    }
+
+    private var key: PlaceKey { world.nodes[0].stage.project.placeKey(of: .person(person)) }
+
+    @Test func whoWaitsForTheEndOfALostNodeIsSentToTheNodeThatContinuesTheirCall() {
+        let guest = guestOfALostNode()
+        #expect(guest.openRequests == 1 && guest.refusals.isEmpty)
+        world.registry.give(key, to: world.nodes[2].tag)
+        world.pass(.milliseconds(500))
+        #expect(guest.refusals.map(\.code) == [.elsewhere] && guest.refusals.first?.at == "n3")
+    }
+
+    @Test func whoWaitsForTheEndOfALostNodeIsSentToItsNextLifeWhenTheLoadBalancerKnowsThatItServes() {
+        let guest = guestOfALostNode()
+        world.registry.give(key, to: NodeTag(node: 1, life: 1000)!)
+        world.pass(.milliseconds(1500))
+        #expect(guest.refusals.isEmpty)
+        world.pass(.seconds(1))
+        #expect(guest.refusals.map(\.code) == [.elsewhere] && guest.refusals.first?.at == "n1")
+    }
+
     @Test func twoDevicesInTwoRoomsOnTwoNodesGetOneErrorAndNoLoop() {
         world.arrive(at: 2).want(room("cellar"))
         let first = world.arrive(person, at: 1)
