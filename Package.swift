@@ -166,8 +166,8 @@ let package = Package(
         .target(
             name: "Server",
             dependencies: [
-                "CPostgres", "CSockets", "Cluster", "Composing", "Datagrams", "Layout", "MediaFiles", "RTC", "Redis",
-                "SFU", "Signaling", "Wire",
+                "Broadcasting", "CPostgres", "CSockets", "Cluster", "Composing", "Datagrams", "Layout", "MediaFiles",
+                "RTC", "Redis", "SFU", "Signaling", "Wire",
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "Configuration", package: "swift-configuration"),
                 .product(name: "Crypto", package: "swift-crypto"),

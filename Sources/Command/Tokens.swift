@@ -22,7 +22,7 @@ struct SessionCommand: AsyncParsableCommand {
         var relayedOnly = false
 
         @Option(help: "Always record the session, into composed archives of this size, such as 1280x720.")
-        var record: ArchiveResolution?
+        var record: CompositionResolution?
 
         @Option(help: "API key of the project (default: the main project).")
         var project: String?
@@ -121,7 +121,7 @@ struct TokenCommand: AsyncParsableCommand {
 }
 
 extension MediaMode: ExpressibleByArgument {}
-extension ArchiveResolution: ExpressibleByArgument {}
+extension CompositionResolution: ExpressibleByArgument {}
 extension Role: ExpressibleByArgument {}
 
 extension Duration {

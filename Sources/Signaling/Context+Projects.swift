@@ -48,7 +48,7 @@ extension Context {
         guard let wait else { return }
         throw WireError(
             .rateLimited,
-            "This application mutes sessions, removes people or starts archives too often. Try again in \(wait.roundedText).",
+            "This application mutes sessions, removes people, or starts archives or broadcasts too often. Try again in \(wait.roundedText).",
             retryable: true, retryAfter: wait)
     }
     /// Charges an archive, or a refused start of one, that a client has caused and that is stored.

@@ -43,6 +43,8 @@ public struct Context: Sendable {
     var usage: [String: ProjectUsage] = [:]
     /// The number of archives that are being recorded.
     var runningArchives = 0
+    /// The number of broadcasts that run or are about to begin.
+    var runningBroadcasts = 0
     /// Whether the disk has enough space for another archive.
     var hasRecordingSpace = true
     /// The disk space left for files.
@@ -129,6 +131,7 @@ public struct Context: Sendable {
     mutating func transmit(_ socket: SocketID, _ bytes: [UInt8]) { effects.append(.transmit(socket, bytes)) }
     mutating func media(_ command: MediaCommand) { effects.append(.media(command)) }
     mutating func record(_ command: RecordingCommand) { effects.append(.recording(command)) }
+    mutating func broadcast(_ command: BroadcastCommand) { effects.append(.broadcast(command)) }
     mutating func compose(_ archive: ArchiveRecord) { effects.append(.compose(archive)) }
     mutating func reply(_ socket: SocketID, _ reply: ResourceReply) { effects.append(.reply(socket, reply)) }
     mutating func answer(_ socket: SocketID, _ reply: OperatorReply) { effects.append(.answer(socket, reply)) }

@@ -109,6 +109,14 @@ public struct Rules: Equatable, Sendable {
     /// How long an archive stays paused before it stops, as in OpenTok.
     public var maxArchivePause: Duration = .seconds(3600)
 
+    // Broadcasts. Consent and notice are those of archives.
+    /// Whether a compositor is available.
+    public var broadcastsSessions = false
+    /// Maximum number of broadcasts that run at the same time on this server.
+    public var maxBroadcasts = 2
+    /// How long a broadcast waits after the last connection has left.
+    public var broadcastWait: Duration = .seconds(60)
+
     // WHIP and WHEP resources.
     public var resources = 2000
     public var resourcesPerAddress = 100

@@ -161,3 +161,12 @@ public struct ArchiveID: Identifier128 {
     public let low: UInt64
     public init(high: UInt64, low: UInt64) { (self.high, self.low) = (high, low) }
 }
+
+/// The id of a broadcast, in which the streams of a session are composed live. It is random.
+public struct BroadcastID: Identifier128 {
+    /// The first 8 bytes, big-endian.
+    public let high: UInt64
+    /// The last 8 bytes, big-endian.
+    public let low: UInt64
+    public init(high: UInt64, low: UInt64) { (self.high, self.low) = (high, low) }
+}

@@ -24,11 +24,11 @@ struct StorageArchiveTests: StorageFixtures {
             (archive.request.output, archive.request.streamMode) = (.individual, .manual)
             (archive.request.hasAudio, archive.request.hasVideo) = (true, false)
             (archive.request.resolution, archive.request.tag) = ("1280x720", "tag")
-            archive.request.layout = ArchiveLayout("custom", stylesheet: "stream {}", screenshareType: "pip")
+            archive.request.layout = CompositionLayout("custom", stylesheet: "stream {}", screenshareType: "pip")
             (archive.request.maxBitrate, archive.request.quantization, archive.node) = (200_000, 20, "n2")
             (archive.status, archive.reason, archive.beganAt) = (.available, "user initiated", now + .seconds(2))
             (archive.updatedAt, archive.duration) = (now + .seconds(90), .milliseconds(61_001))
-            archive.selection = [ArchiveSelection(StreamID(high: 1, low: 1), hasAudio: true, hasVideo: false)]
+            archive.selection = [SelectedStream(StreamID(high: 1, low: 1), hasAudio: true, hasVideo: false)]
             archive.files = (0..<3).map { index in
                 RecordedFile(
                     stream: StreamID(high: 1, low: UInt64(index)), name: "\(index).webm", size: 5_000_000_000,

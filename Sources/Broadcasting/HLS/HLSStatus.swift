@@ -1,17 +1,6 @@
 import Wire
 
-/// OpenTok's `hlsStatus` of a broadcast.
-public enum HLSStatus: String, Hashable, Sendable, CaseIterable {
-    /// Too few segments are there.
-    case connecting
-    /// Players may begin, and none has asked for a playlist lately.
-    case ready
-    /// A playlist was requested lately.
-    case live
-    case ended
-    /// The broadcast has failed.
-    case error
-
+extension HLSStatus {
     /// Players load the playlist every few seconds. If none has for this long, nobody watches.
     public static let watchedFor: Duration = .seconds(30)
 

@@ -1,16 +1,5 @@
 import Wire
 
-/// What is known of one RTMP target of a broadcast, as OpenTok's API names it.
-public enum RTMPStatus: String, Sendable, CaseIterable {
-    /// First, until media arrives at the target.
-    case connecting
-    case live
-    /// The target cannot be reached, refuses the stream, or is too slow.
-    case offline
-    /// ffmpeg cannot be started.
-    case error
-}
-
 /// When the ffmpeg of one RTMP target runs, and which status the target has.
 ///
 /// A pure machine. Legal next states: waiting → running; running → closing (the encoder was started again, or the broadcast has ended) or

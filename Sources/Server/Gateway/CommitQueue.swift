@@ -35,6 +35,8 @@ struct CommitQueue {
         var rooms: Set<RoomID> = []
         /// The archives whose changes were lost.
         var archives: Set<ArchiveID> = []
+        /// The broadcasts whose changes were lost.
+        var broadcasts: Set<BroadcastID> = []
     }
 
     /// The result of a batch.
@@ -56,6 +58,7 @@ struct CommitQueue {
         var people: Set<IdentityID> = []
         var rooms: Set<RoomID> = []
         var archives: Set<ArchiveID> = []
+        var broadcasts: Set<BroadcastID> = []
         var changes: [Change] = []
         var held: [Effect] = []
     }
@@ -110,7 +113,8 @@ struct CommitQueue {
                 // Add the person of the origin, because some changes name only a call and no person.
                 store(change, by: origin.person, in: own!)
             case .media, .deleteFile: ready.append(effect)
-            case .transmit, .close, .reply, .answer, .query, .push, .reach, .releasePlace, .recording, .compose:
+            case .transmit, .close, .reply, .answer, .query, .push, .reach, .releasePlace, .recording, .broadcast,
+                .compose:
                 if let number = own ?? holder(of: effect, person) {
                     hold(effect, in: number)
                 } else {
@@ -141,7 +145,7 @@ struct CommitQueue {
             settled.failures.append(
                 Failure(
                     origin: transaction.origin, people: transaction.people, rooms: transaction.rooms,
-                    archives: transaction.archives))
+                    archives: transaction.archives, broadcasts: transaction.broadcasts))
         }
         firstNumber += UInt64(writing.count)
         writing = []
@@ -179,6 +183,7 @@ struct CommitQueue {
         waiting[index].people.formUnion(people)
         if let room = summary.room { waiting[index].rooms.insert(room) }
         if let archive = summary.archive { waiting[index].archives.insert(archive) }
+        if let broadcast = summary.broadcast { waiting[index].broadcasts.insert(broadcast) }
     }
 
     /// Returns the transaction that the effect has to wait for; nil if it need not wait.
@@ -194,7 +199,7 @@ struct CommitQueue {
         // one. So wait for all changes.
         // The recorder must not begin before the start of the archive was stored and reported. Its commands keep their order,
         // because each waits for all changes before it.
-        case .reach, .releasePlace, .recording, .compose: return isEmpty ? nil : nextNumber - 1
+        case .reach, .releasePlace, .recording, .broadcast, .compose: return isEmpty ? nil : nextNumber - 1
         case .persist, .media, .deleteFile: return nil
         }
     }
@@ -231,7 +236,7 @@ extension Effect {
     var socket: SocketID? {
         switch self {
         case .transmit(let socket, _), .close(let socket, _, _), .reply(let socket, _), .answer(let socket, _): socket
-        case .media, .query, .push, .persist, .deleteFile, .reach, .releasePlace, .recording, .compose: nil
+        case .media, .query, .push, .persist, .deleteFile, .reach, .releasePlace, .recording, .broadcast, .compose: nil
         }
     }
 

@@ -74,7 +74,8 @@ extension WireError {
         case .notPermitted, .banned, .forbiddenOrigin: 403
         case .notFound, .sessionInvalid, .notJoined, .roomNotFound: 404
         case .methodNotAllowed: 405
-        case .sessionRelayed, .restartPending, .roomExists, .applicationExists, .archiveConflict: 409
+        case .sessionRelayed, .restartPending, .roomExists, .applicationExists, .archiveConflict, .broadcastConflict:
+            409
         case .preconditionFailed: 412
         case .messageTooLarge: 413
         case .contentType: 415
@@ -84,7 +85,7 @@ extension WireError {
         case .preconditionRequired: 428
         case .rateLimited, .tooManyConnections: 429
         case .internalError: 500
-        case .recordingUnavailable: 501
+        case .recordingUnavailable, .broadcastUnavailable: 501
         default: 503
         }
     }

@@ -161,6 +161,7 @@ final class Gateway {
         (settings.rules.recordsSessions, settings.rules.composesArchives) = (
             runner.recorder != nil, runner.composer != nil
         )
+        settings.rules.broadcastsSessions = runner.broadcaster != nil
         settings.ice = ICEProvision(configuration.ice)
         projectBudgets = projectBudgets.filter { settings.projects[$0.key] != nil }
         if settings != runner.hubSettings { runner.submit(.settingsChanged(settings)) }

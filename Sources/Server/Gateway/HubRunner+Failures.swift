@@ -46,6 +46,7 @@ extension HubRunner {
         carryOut(hub.handle(.storageFailed(failure.people), at: clock.moment), from: .none)
         if !failure.rooms.isEmpty { reload(failure.rooms) }
         for archive in failure.archives.sorted() { submit(.archiveNotStored(archive)) }
+        for broadcast in failure.broadcasts.sorted() { submit(.broadcastNotStored(broadcast)) }
     }
 
     /// The maximum number of attempts to read rooms that keep changing while they are being read.

@@ -26,6 +26,8 @@ final class HubRunner {
     var roomFiles: RoomFileStore?
     /// Records sessions. Set when the server starts; nil if it does not record.
     var recorder: (any SessionRecorder)?
+    /// Composes broadcasts. Set when the server starts; nil if it does not broadcast.
+    var broadcaster: (any SessionBroadcaster)?
     /// Composes archives. Set when the server starts; nil if it does not compose.
     var composer: (any ArchiveComposer)?
     /// Where the machines of the cluster are. Set when the server starts; nil without a cluster.
@@ -296,6 +298,7 @@ final class HubRunner {
         case .deleteFile(let file): roomFiles?.delete(file)
         case .media(let command): media?.perform(command)
         case .recording(let command): recorder?.send(command)
+        case .broadcast(let command): broadcaster?.send(command)
         case .compose(let archive):
             guard let composer else { return inputs.append(.notComposed(archive.id)) }
             composer.compose(archive)

@@ -33,14 +33,14 @@ enum ArchiveDetail {
         ])
     }
 
-    private static func value(_ layout: ArchiveLayout) -> JSONValue {
+    private static func value(_ layout: CompositionLayout) -> JSONValue {
         object([
             ("type", .string(layout.type)), ("stylesheet", text(layout.stylesheet)),
             ("screenshareType", text(layout.screenshareType)),
         ])
     }
 
-    private static func value(_ selection: ArchiveSelection) -> JSONValue {
+    private static func value(_ selection: SelectedStream) -> JSONValue {
         object([
             ("stream", .string("\(selection.stream)")), ("hasAudio", .bool(selection.hasAudio)),
             ("hasVideo", .bool(selection.hasVideo)),
@@ -82,7 +82,7 @@ enum ArchiveDetail {
 
     private static func request(_ object: JSONObject) -> ArchiveRequest? {
         guard let output = string(object, "output").flatMap(ArchiveOutput.init),
-            let mode = string(object, "streamMode").flatMap(ArchiveRequest.StreamMode.init),
+            let mode = string(object, "streamMode").flatMap(StreamMode.init),
             let hasAudio = bool(object, "hasAudio"), let hasVideo = bool(object, "hasVideo")
         else { return nil }
         var request = ArchiveRequest()
@@ -93,17 +93,17 @@ enum ArchiveDetail {
         request.maxBitrate = integer(object, "maxBitrate").flatMap { Int(exactly: $0) }
         request.quantization = integer(object, "quantization").flatMap { Int(exactly: $0) }
         if case .object(let layout)? = object["layout"], let type = string(layout, "type") {
-            request.layout = ArchiveLayout(
+            request.layout = CompositionLayout(
                 type, stylesheet: string(layout, "stylesheet"), screenshareType: string(layout, "screenshareType"))
         }
         return request
     }
 
-    private static func selection(_ object: JSONObject) -> ArchiveSelection? {
+    private static func selection(_ object: JSONObject) -> SelectedStream? {
         guard let stream = string(object, "stream").flatMap({ StreamID($0) }), let hasAudio = bool(object, "hasAudio"),
             let hasVideo = bool(object, "hasVideo")
         else { return nil }
-        return ArchiveSelection(stream, hasAudio: hasAudio, hasVideo: hasVideo)
+        return SelectedStream(stream, hasAudio: hasAudio, hasVideo: hasVideo)
     }
 
     private static func file(_ object: JSONObject) -> RecordedFile? {

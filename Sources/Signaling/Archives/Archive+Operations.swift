@@ -2,7 +2,7 @@ import Wire
 
 /// Performs the operations that applications' servers and moderators request.
 extension Archive {
-    mutating func perform(_ operation: ArchiveOperation, _ requester: ArchiveRequester, _ context: inout Context) {
+    mutating func perform(_ operation: CompositionOperation, _ requester: ArchiveRequester, _ context: inout Context) {
         do throws(WireError) {
             guard record.status.isRunning else { throw .archiveNotRunning }
             switch operation {
@@ -21,7 +21,7 @@ extension Archive {
         }
     }
 
-    private mutating func setLayout(_ layout: ArchiveLayout, _ context: inout Context) throws(WireError) {
+    private mutating func setLayout(_ layout: CompositionLayout, _ context: inout Context) throws(WireError) {
         guard record.request.output == .composed else {
             throw WireError(.malformed, "An individual archive has no layout. Only composed archives have one.")
         }
@@ -30,54 +30,27 @@ extension Archive {
         if phase == .recording { noteLayout(&context) }
     }
 
-    private mutating func add(_ selection: ArchiveSelection, _ context: inout Context) throws(WireError) {
-        try permitSelection(context)
-        guard streams[selection.stream] != nil else {
-            throw WireError(.notFound, "This stream is not in the archive's session. Use the ID of one that is.")
-        }
-        guard selection.hasAudio || selection.hasVideo else {
-            throw WireError(.malformed, "Record the audio of a stream, its video, or both.")
-        }
-        let former = record.selection.first { $0.stream == selection.stream }
-        guard former != selection else { return }
-        guard former != nil || record.selection.count < context.rules.streamsPerArchive else {
-            throw WireError(
-                .archiveConflict,
-                "An archive can contain at most \(context.rules.streamsPerArchive) streams. Remove one first.")
-        }
-        change { record in
-            record.selection.removeAll { $0.stream == selection.stream }
-            record.selection.append(selection)
-        }
+    private mutating func add(_ selected: SelectedStream, _ context: inout Context) throws(WireError) {
+        var changed = record
+        guard try changed.select(selected, of: streams, max: context.rules.streamsPerArchive) else { return }
+        change { $0 = changed }
         store(&context)
         guard phase == .recording else { return }
         // Another choice of tracks begins another file.
-        if streams[selection.stream]?.isRecorded == true { remove(selection.stream, &context) }
+        if streams.isIncluded(selected.stream) { remove(selected.stream, &context) }
         context.record(
-            .note(
-                record.id,
-                .include(selection.stream, audio: selection.hasAudio, video: selection.hasVideo)))
+            .note(record.id, .include(selected.stream, audio: selected.hasAudio, video: selected.hasVideo)))
         update(&context)
     }
 
     private mutating func deselect(_ stream: StreamID, _ context: inout Context) throws(WireError) {
-        try permitSelection(context)
-        guard record.selection.contains(where: { $0.stream == stream }) else {
-            throw WireError(.notFound, "This stream is not in the archive.")
-        }
-        change { record in record.selection.removeAll { $0.stream == stream } }
+        var changed = record
+        try changed.deselect(stream)
+        change { $0 = changed }
         store(&context)
         guard phase == .recording else { return }
         context.record(.note(record.id, .include(stream, audio: false, video: false)))
         update(&context)
-    }
-
-    private func permitSelection(_ context: Context) throws(WireError) {
-        guard record.request.streamMode == .manual else {
-            throw WireError(
-                .archiveConflict,
-                "This archive records all streams. Start one with streamMode \"manual\" to choose them.")
-        }
     }
 }
 

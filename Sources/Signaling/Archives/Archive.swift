@@ -19,24 +19,10 @@ public struct Archive: Machine, Equatable, Sendable {
         case over
     }
 
-    /// A stream of the session.
-    struct Stream: Equatable, Sendable {
-        var details: RecordedStream
-        /// Whether the recorder was asked to record it.
-        var isRecorded = false
-        /// Whether the recorder cannot record it.
-        var hasFailed = false
-    }
-
     private(set) var record: ArchiveRecord
     private(set) var phase: Phase
-    /// The streams of the session, in the order of publication.
-    var order: [StreamID] = []
-    var streams: [StreamID: Stream] = [:]
-    /// Whether only streams of members who accepted are recorded.
-    var asks = false
-    /// The members who accepted to be recorded.
-    var accepted: Set<ConnectionID> = []
+    /// The streams of the session, and which of them the recorder records.
+    var streams = ChosenStreams()
     /// The recorded time before `recordingSince`.
     private var recorded = Duration.zero
     /// When the recorded time began or continued; nil while it stands still.
@@ -115,28 +101,8 @@ public struct Archive: Machine, Equatable, Sendable {
         case .begin(_, let present, let accepted):
             begin(present, accepted, &context)
         case .restore(_, let hasFiles): restore(hasFiles, &context)
-        case .connections(let count):
-            guard count == 0 else { return emptyUntil = nil }
-            emptyUntil = emptyUntil ?? context.now + context.rules.archiveWait
-        case .published(let stream):
-            note(stream)
-            update(&context)
-        case .unpublished(let stream):
-            guard streams[stream] != nil else { return }
-            if streams[stream]?.isRecorded == true { context.record(.remove(id, stream)) }
-            order.removeAll { $0 == stream }
-            streams[stream] = nil
-            record.selection.removeAll { $0.stream == stream }
-            update(&context)
-        case .classes(let stream, let classes):
-            guard let former = streams[stream]?.details.classes, former != classes else { return }
-            streams[stream]?.details.classes = classes
-            if phase == .recording { context.record(.note(id, .classes(stream, classes))) }
-        case .consent(let client, let accepts):
-            if accepts { accepted.insert(client) } else { accepted.remove(client) }
-            update(&context)
+        case .session(let news): handle(news, &context)
         case .operated(let operation, let requester): perform(operation, requester, &context)
-        case .sessionEnded: stop(.sessionEnded, &context)
         case .recording(let event): handle(event, &context)
         case .composed(let file):
             guard phase == .composing else { return }
@@ -148,10 +114,9 @@ public struct Archive: Machine, Equatable, Sendable {
     }
 
     private mutating func begin(
-        _ present: [ArchivedStream], _ accepted: Set<ConnectionID>, _ context: inout Context
+        _ present: [SessionStream], _ accepted: Set<ConnectionID>, _ context: inout Context
     ) {
-        (asks, self.accepted) = (context.rules.recordingConsent == .ask, accepted)
-        for stream in present { note(stream) }
+        streams = ChosenStreams(present, consent: context.rules.recordingConsent, accepted: accepted)
         setCounted(true, &context)
     }
 
@@ -165,9 +130,26 @@ public struct Archive: Machine, Equatable, Sendable {
         if record.files.isEmpty, !hasFiles { end(.failed, &context) } else if !record.files.isEmpty { finish(&context) }
     }
 
-    private mutating func note(_ stream: ArchivedStream) {
-        if streams[stream.id] == nil { order.append(stream.id) }
-        streams[stream.id] = Stream(details: stream.details)
+    private mutating func handle(_ news: SessionNews, _ context: inout Context) {
+        switch news {
+        case .connections(let count):
+            guard count == 0 else { return emptyUntil = nil }
+            emptyUntil = emptyUntil ?? context.now + context.rules.archiveWait
+        case .published(let stream):
+            streams.insert(stream)
+            update(&context)
+        case .unpublished(let stream):
+            if streams.remove(stream) { context.record(.remove(id, stream)) }
+            record.selection.removeAll { $0.stream == stream }
+            update(&context)
+        case .classes(let stream, let classes):
+            guard streams.setClasses(classes, of: stream), phase == .recording else { return }
+            context.record(.note(id, .classes(stream, classes)))
+        case .consent(let client, let accepts):
+            streams.setConsent(accepts, of: client)
+            update(&context)
+        case .ended: stop(.sessionEnded, &context)
+        }
     }
 
     private mutating func handle(_ event: RecordingEvent, _ context: inout Context) {
@@ -186,8 +168,7 @@ public struct Archive: Machine, Equatable, Sendable {
             record.reason = record.reason ?? failure.phrase
             end(.failed, &context)
         case .streamFailed(_, let stream, _):
-            streams[stream]?.hasFailed = true
-            streams[stream]?.isRecorded = false
+            streams.fail(stream)
             update(&context)
         }
     }
@@ -227,43 +208,26 @@ public struct Archive: Machine, Equatable, Sendable {
     }
 
     func noteLayout(_ context: inout Context) {
-        let layout = record.request.layout ?? ArchiveRecord.usualLayout
+        let layout = record.request.layout ?? CompositionLayout.usual
         context.record(
             .note(
                 id,
                 .layout(layout.type, stylesheet: layout.stylesheet, screenshareType: layout.screenshareType)))
     }
 
-    /// Returns which tracks of a stream should be recorded; nil for none.
-    private func wanted(_ stream: StreamID) -> (audio: Bool, video: Bool)? {
-        guard let known = streams[stream], !known.hasFailed else { return nil }
-        if asks, !accepted.contains(known.details.publisher) { return nil }
-        guard record.request.streamMode == .manual else { return (true, true) }
-        return record.selection.first { $0.stream == stream }.map { ($0.hasAudio, $0.hasVideo) }
-    }
-
     /// Adds and removes streams, so that the recorder records what should be recorded. Pauses and resumes the archive.
     mutating func update(_ context: inout Context) {
         guard phase == .recording else { return }
-        for stream in order where streams[stream]?.isRecorded == true && wanted(stream) == nil {
-            remove(stream, &context)
-        }
-        let isActive = order.contains { wanted($0) != nil }
+        for stream in streams.excludeUnwanted(in: record) { context.record(.remove(id, stream)) }
+        let isActive = streams.isActive(in: record)
         if isActive { resume(&context) }
-        for stream in order where streams[stream]?.isRecorded == false { add(stream, &context) }
+        for stream in streams.includeWanted(in: record) { context.record(.add(id, stream.id, stream.details)) }
         if !isActive { pause(&context) }
-    }
-
-    private mutating func add(_ stream: StreamID, _ context: inout Context) {
-        guard let tracks = wanted(stream), var details = streams[stream]?.details else { return }
-        (details.hasAudio, details.hasVideo) = tracks
-        context.record(.add(id, stream, details))
-        streams[stream]?.isRecorded = true
     }
 
     mutating func remove(_ stream: StreamID, _ context: inout Context) {
         context.record(.remove(id, stream))
-        streams[stream]?.isRecorded = false
+        streams.exclude(stream)
     }
 
     private mutating func resume(_ context: inout Context) {

@@ -14,6 +14,8 @@ extension Hub {
     public var roomCount: Int { rooms.count }
     /// The number of archives that are being recorded, or are finished or composed after that.
     public var archiveCount: Int { archives.count }
+    /// The number of broadcasts that run, or are about to begin or end.
+    public var broadcastCount: Int { broadcasts.count }
     /// The same archives, by state.
     public var archiveStates: [ArchiveState: Int] {
         var states: [ArchiveState: Int] = [:]

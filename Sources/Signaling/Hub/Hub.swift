@@ -17,6 +17,7 @@ public struct Hub: Sendable {
     var matches = Machines<Match>()
     var calls = Machines<Call>()
     var archives = Machines<Archive>()
+    var broadcasts = Machines<Broadcast>()
     var rooms = Machines<Room>()
     var roomRegistry = Slot(RoomRegistry())
     var lookups = Machines<Lookup>()
@@ -113,6 +114,8 @@ public struct Hub: Sendable {
         case .call(let id, let event): timers.schedule(.call(id), calls.deliver(event, to: id, &context).wakeUp)
         case .archive(let id, let event):
             timers.schedule(.archive(id), archives.deliver(event, to: id, &context).wakeUp)
+        case .broadcast(let id, let event):
+            timers.schedule(.broadcast(id), broadcasts.deliver(event, to: id, &context).wakeUp)
         case .room(let id, let event):
             context.touch(.room(id))
             timers.schedule(.room(id), rooms.deliver(event, to: id, &context).wakeUp)
@@ -144,6 +147,7 @@ public struct Hub: Sendable {
             return sessions.wake(id, at: timer.at, &context).wakeUp
         case .call(let id): return calls.wake(id, at: timer.at, &context).wakeUp
         case .archive(let id): return archives.wake(id, at: timer.at, &context).wakeUp
+        case .broadcast(let id): return broadcasts.wake(id, at: timer.at, &context).wakeUp
         case .room(let id):
             context.touch(.room(id))
             return rooms.wake(id, at: timer.at, &context).wakeUp
@@ -167,6 +171,7 @@ struct Timers: Sendable {
         case session(SessionID)
         case call(CallID)
         case archive(ArchiveID)
+        case broadcast(BroadcastID)
         case room(RoomName)
         case roomRegistry
         case pool

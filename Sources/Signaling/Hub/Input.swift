@@ -69,6 +69,12 @@ public enum Input: Equatable, Sendable {
     /// An archive that was not finished when the server stopped. Sent at startup, before any event from the recorder.
     /// `hasFiles` is false if nothing was recorded, so that the recorder has nothing to recover.
     indirect case restoredArchive(ArchiveRecord, hasFiles: Bool)
+    /// An event from the part of the server that composes broadcasts.
+    case broadcast(BroadcastReport)
+    /// Changes to this broadcast could not be stored.
+    case broadcastNotStored(BroadcastID)
+    /// A broadcast that was running when the server stopped. Sent at startup.
+    indirect case restoredBroadcast(BroadcastRecord)
 
     // Answers of the cluster's registry of places. Only in a cluster.
     /// This node has the place. Contains what storage kept for the machine after the claim. If storage cannot be read, the shell
@@ -154,6 +160,9 @@ extension Hub {
         case .composed(let archive, let file): context.tell(.archive(archive, .composed(file)))
         case .notComposed(let archive): context.tell(.archive(archive, .composed(nil)))
         case .archiveNotStored(let archive): context.tell(.archive(archive, .notStored))
+        case .broadcast(let report): context.tell(.broadcast(report.broadcast, .reported(report)))
+        case .broadcastNotStored(let broadcast): context.tell(.broadcast(broadcast, .notStored))
+        case .restoredBroadcast(let record): context.tell(.broadcast(record.id, .restore(record)))
         case .restoredArchive(let record, let hasFiles):
             context.tell(.archive(record.id, .restore(record, hasFiles: hasFiles)))
         case .claimed(let key, let stored): claimed(key, stored)

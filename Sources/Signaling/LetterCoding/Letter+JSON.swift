@@ -143,8 +143,8 @@ extension Letter: LetterEvent {
         case .deviceCodes(var event): self = .deviceCodes(try coder.to("codes", &event))
         case .lookup(let id, var event): self = .lookup(try coder.to("lookup", id, &event), event)
         case .media(var command): self = .media(try coder.to("media", &command))
-        // An archive is on the node of its session.
-        case .newCall, .reception, .countClients, .hall, .archive: throw .staysHere
+        // Archives and broadcasts are on the node of their session.
+        case .newCall, .reception, .countClients, .hall, .archive, .broadcast: throw .staysHere
         }
     }
 }

@@ -38,14 +38,6 @@ public enum ArchiveState: String, Hashable, Sendable, CaseIterable {
 
 /// What an application requests when it starts an archive.
 public struct ArchiveRequest: Hashable, Sendable {
-    /// How streams are chosen.
-    public enum StreamMode: String, Hashable, Sendable {
-        /// All streams of the session.
-        case auto
-        /// The streams that the application adds.
-        case manual
-    }
-
     /// The maximum number of characters in a name, as in OpenTok.
     public static let maxName = 80
 
@@ -59,7 +51,7 @@ public struct ArchiveRequest: Hashable, Sendable {
     public var resolution: String?
     /// Whether the server started the archive, because the session is always recorded. Such an archive cannot be stopped.
     public var isAutomatic = false
-    public var layout: ArchiveLayout?
+    public var layout: CompositionLayout?
     /// A session may have several archives at the same time only if their tags differ. Never returned.
     public var tag = ""
     /// Maximum bitrate of the composed video in bits per second; nil for the default.
@@ -76,51 +68,6 @@ public struct ArchiveRequest: Hashable, Sendable {
             && !text.unicodeScalars.contains {
                 $0.properties.generalCategory == .control || $0.properties.generalCategory == .format
             }
-    }
-}
-
-/// The sizes of composed archives in pixels, with OpenTok's names.
-///
-/// Session IDs contain their positions in this list (`Project.makeSessionID`), so their order must not change.
-public enum ArchiveResolution: String, Hashable, Sendable, CaseIterable {
-    /// The size if a request has none, as OpenTok's.
-    case small = "640x480"
-    case smallPortrait = "480x640"
-    case medium = "1280x720"
-    case mediumPortrait = "720x1280"
-    case large = "1920x1080"
-    case largePortrait = "1080x1920"
-
-    var number: UInt8 { UInt8(Self.allCases.firstIndex(of: self) ?? 0) }
-
-    /// Returns nil if there is no such position.
-    init?(number: UInt8) {
-        guard number < Self.allCases.count else { return nil }
-        self = Self.allCases[Int(number)]
-    }
-}
-
-/// How the streams of a composed archive are arranged, with the values of OpenTok's API.
-public struct ArchiveLayout: Hashable, Sendable {
-    public var type: String
-    /// The style sheet of the type `custom`; otherwise nil.
-    public var stylesheet: String?
-    /// The type while a screen is shared; nil if it is the same.
-    public var screenshareType: String?
-
-    public init(_ type: String, stylesheet: String? = nil, screenshareType: String? = nil) {
-        (self.type, self.stylesheet, self.screenshareType) = (type, stylesheet, screenshareType)
-    }
-}
-
-/// A stream that an application has added to an archive.
-public struct ArchiveSelection: Hashable, Sendable {
-    public var stream: StreamID
-    public var hasAudio: Bool
-    public var hasVideo: Bool
-
-    public init(_ stream: StreamID, hasAudio: Bool, hasVideo: Bool) {
-        (self.stream, self.hasAudio, self.hasVideo) = (stream, hasAudio, hasVideo)
     }
 }
 
@@ -155,7 +102,7 @@ public struct ArchiveRecord: Hashable, Sendable {
     /// The recorded time, without pauses; zero until the archive has stopped.
     public var duration = Duration.zero
     /// The streams that the application has added, in the stream mode `manual`.
-    public var selection: [ArchiveSelection] = []
+    public var selection: [SelectedStream] = []
     /// The recorded files, in the order in which they began.
     public var files: [RecordedFile] = []
     /// The composed file; nil until it is complete.
@@ -170,26 +117,6 @@ public struct ArchiveRecord: Hashable, Sendable {
 
     /// The size in bytes of what can be downloaded.
     public var size: Int64 { composed?.size ?? files.reduce(0) { $0 + $1.size } }
-    /// The layout with which the archive begins if the request has none: OpenTok's default.
-    public static let usualLayout = ArchiveLayout("bestFit")
-}
-
-/// A stream that an archive may record.
-public struct ArchivedStream: Equatable, Sendable {
-    public var id: StreamID
-    public var details: RecordedStream
-
-    public init(_ id: StreamID, _ details: RecordedStream) { (self.id, self.details) = (id, details) }
-}
-
-/// A change to an archive. Moderators of its session can only stop it.
-public enum ArchiveOperation: Equatable, Sendable {
-    case stop
-    case setLayout(ArchiveLayout)
-    /// Adds a stream to an archive with the stream mode `manual`, or changes what is recorded of it.
-    case addStream(ArchiveSelection)
-    /// Removes a stream from an archive with the stream mode `manual`.
-    case removeStream(StreamID)
 }
 
 /// Who requested a change to an archive, and gets the answer.
@@ -203,20 +130,11 @@ public enum ArchiveRequester: Equatable, Sendable {
 /// Events for an archive's state machine.
 public enum ArchiveEvent: Equatable, Sendable {
     /// Begins an archive whose record was stored.
-    indirect case begin(ArchiveRecord, [ArchivedStream], accepted: Set<ConnectionID>)
+    indirect case begin(ArchiveRecord, [SessionStream], accepted: Set<ConnectionID>)
     /// Restores an archive that was not finished when the server stopped. `hasFiles` is false if nothing was recorded.
     indirect case restore(ArchiveRecord, hasFiles: Bool)
-    // From the session.
-    /// How many connections are in the session now.
-    case connections(Int)
-    indirect case published(ArchivedStream)
-    case unpublished(StreamID)
-    case classes(StreamID, [String])
-    /// A member accepts to be recorded, or no longer does.
-    case consent(ConnectionID, Bool)
-    indirect case operated(ArchiveOperation, ArchiveRequester)
-    /// The session is no longer on this node, or its project was deleted.
-    case sessionEnded
+    case session(SessionNews)
+    indirect case operated(CompositionOperation, ArchiveRequester)
     // From the shell.
     indirect case recording(RecordingEvent)
     /// The composed file; nil if composing has failed.

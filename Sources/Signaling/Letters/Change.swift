@@ -38,6 +38,8 @@ public enum Change: Hashable, Sendable {
     indirect case archiveStored(ArchiveRecord)
     /// An archive was deleted.
     case archiveForgotten(ArchiveID)
+    /// A broadcast was started, or has changed.
+    indirect case broadcastStored(BroadcastRecord)
     // Calls.
     case callPlaced(StoredCall)
     case callAccepted(CallID, at: Timestamp, people: [IdentityID])
@@ -59,6 +61,9 @@ extension Change {
         /// The archive whose state in memory no longer agrees with storage if this change is not committed; nil if there
         /// is none.
         public var archive: ArchiveID?
+        /// The broadcast whose state in memory no longer agrees with storage if this change is not committed; nil if there is
+        /// none.
+        public var broadcast: BroadcastID?
         /// The identity whose secret belongs to another person, or to no one, after this change; nil if there is none.
         public var provenIdentity: IdentityID?
         /// An estimate of the bytes that the change adds to the storage; 0 if it adds nothing, if the size of an
@@ -118,6 +123,7 @@ extension Change {
         // Only applications' servers and moderators start archives, and their number is limited.
         case .archiveStored(let archive): return Summary(archive: archive.id)
         case .archiveForgotten(let id): return Summary(archive: id)
+        case .broadcastStored(let broadcast): return Summary(broadcast: broadcast.id)
         // The size includes the call's entries in the logs of both people.
         case .callPlaced(let call):
             let names = call.callerName.utf8.count + call.calleeName.utf8.count

@@ -18,6 +18,8 @@ public enum Effect: Equatable, Sendable {
     /// A command for the recorder, which executes commands in order. It waits for all earlier changes, so that nothing is
     /// recorded before the archive is stored and the members of the session were notified.
     indirect case recording(RecordingCommand)
+    /// A command for the part of the server that composes broadcasts. It waits for all earlier changes, as `recording` does.
+    case broadcast(BroadcastCommand)
     /// Composes the streams of an archive into one file. The result arrives as `Input.composed` or `notComposed`.
     indirect case compose(ArchiveRecord)
     /// Answers a request for a WHIP or WHEP resource. A later `close` ends the resource.
@@ -56,6 +58,7 @@ public enum Letter: Equatable, Sendable {
     case match(MatchID, MatchEvent)
     case call(CallID, CallEvent)
     case archive(ArchiveID, ArchiveEvent)
+    case broadcast(BroadcastID, BroadcastEvent)
     case room(RoomName, RoomEvent)
     case roomRegistry(RoomRegistryEvent)
     /// Places a new call. The hub assigns its id.

@@ -37,6 +37,7 @@ public enum OperatorReply: Equatable, Sendable {
     case closed
     case streams([StreamDescription])
     indirect case archive(ArchiveRecord)
+    indirect case broadcast(BroadcastRecord)
     /// The operation on a session is done.
     case done
     /// The client could join.

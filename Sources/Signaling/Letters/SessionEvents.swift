@@ -33,6 +33,8 @@ public enum SessionEvent: Equatable, Sendable {
     case operated(SessionOperation, SocketID)
     /// An archive no longer records this session, for this reason; nil after an error.
     case archiveStopped(ArchiveID, RecordingEnd?)
+    /// A broadcast of this session has ended.
+    case broadcastStopped(BroadcastID)
     /// The session's project was deleted.
     case projectDeleted
     /// Another node of the cluster has this session's place.

@@ -17,7 +17,11 @@ public enum SessionOperation: Equatable, Sendable {
     /// Starts to record the session.
     indirect case startArchive(ArchiveRequest)
     /// Changes or stops an archive of this session.
-    indirect case archive(ArchiveID, ArchiveOperation)
+    indirect case archive(ArchiveID, CompositionOperation)
+    /// Starts to broadcast the session.
+    indirect case startBroadcast(BroadcastRequest)
+    /// Changes or stops a broadcast of this session.
+    indirect case broadcast(BroadcastID, CompositionOperation)
 }
 
 /// The layout classes of a stream (OpenTok's `layoutClassList`), which place it in the layout of a composed archive or

@@ -1,6 +1,6 @@
 import Wire
 
-/// An event in a session, or of its archives, that is reported to the application's server, at the webhook URL of the session's project. It
+/// An event in a session, or of its archives and broadcasts, that is reported to the application's server, at the webhook URL of the session's project. It
 /// is committed to the outbox in order with the other changes. Delivery is then retried until the server accepts the
 /// event or `webhooks.giveUpAfter` has passed.
 public struct WebhookEvent: Hashable, Sendable {
@@ -16,6 +16,8 @@ public struct WebhookEvent: Hashable, Sendable {
         case streamDestroyed(StreamInfo, of: ConnectionInfo, GoneReason)
         /// An archive has another status, or was deleted.
         indirect case archive(ArchiveRecord)
+        /// A broadcast, or one of its outputs, has another status.
+        indirect case broadcast(BroadcastRecord)
     }
 
     /// The API key of the session's project.

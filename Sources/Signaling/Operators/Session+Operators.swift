@@ -5,6 +5,9 @@ import Wire
 extension Session {
     mutating func perform(_ operation: SessionOperation, _ socket: SocketID, _ context: inout Context) {
         if case .archive(let archive, let change) = operation { return perform(change, on: archive, socket, &context) }
+        if case .broadcast(let broadcast, let change) = operation {
+            return perform(change, on: broadcast, socket, &context)
+        }
         let reply: OperatorReply
         do throws(WireError) { reply = try self.reply(to: operation, &context) } catch { reply = .refused(error) }
         context.answer(socket, reply)
@@ -26,7 +29,7 @@ extension Session {
             for layout in layouts { _ = try existing(layout.stream) }
             for layout in layouts {
                 streams[layout.stream]?.layoutClasses = layout.classes
-                notifyArchives(.classes(layout.stream, layout.classes), &context)
+                forward(.classes(layout.stream, layout.classes), &context)
             }
             return .streams(layouts.compactMap { streams[$0.stream] }.map(description))
         case .disconnect(let connection):
@@ -39,8 +42,9 @@ extension Session {
         case .muteAll(let excluded):
             try setMuted(excluded != nil, by: .application(apiKey), excluding: excluded ?? [], &context)
         case .startArchive(let request): return .archive(try startArchive(request, by: .application, &context))
-        // `perform` passes this to the archive, which answers it.
-        case .archive: break
+        case .startBroadcast(let request): return .broadcast(try startBroadcast(request, &context))
+        // `perform` passes these to the archive or broadcast, which answers them.
+        case .archive, .broadcast: break
         }
         return .done
     }

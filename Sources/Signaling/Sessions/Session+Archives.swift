@@ -17,7 +17,7 @@ enum ArchiveCause {
     case client
 }
 
-/// Starts archives of a session, and tells them what happens in it. The archives decide what is recorded.
+/// Starts archives of a session. They decide what is recorded.
 extension Session {
     /// Starts an archive, and notifies the members.
     ///
@@ -36,11 +36,10 @@ extension Session {
         let info = ArchiveInfo(record.id, name: request.name, asks: asks ? true : nil)
         context.persist(.archiveStored(record))
         report(.archive(record), &context)
-        let present = order.flatMap { members[$0]?.streams ?? [] }.compactMap { streams[$0] }.compactMap(archivedStream)
         let accepted = Set(order.filter { members[$0]?.acceptsRecording == true })
         archives.append(RunningArchive(info: info, tag: request.tag, isAutomatic: request.isAutomatic))
         broadcast(.session(.archiveStarted(.init(session: id, info))), &context)
-        context.tell(.archive(record.id, .begin(record, present, accepted: accepted)))
+        context.tell(.archive(record.id, .begin(record, presentStreams, accepted: accepted)))
         return record
     }
 
@@ -58,12 +57,7 @@ extension Session {
         guard request.output == .individual || context.rules.composesArchives else {
             throw .composingUnavailable
         }
-        guard !isPrivate(context) else {
-            throw .archiveConflict("Chats of the roulette and calls are never recorded.")
-        }
-        guard isRouted else {
-            throw .archiveConflict("This session is relayed, so the server has nothing to record. Create a routed one.")
-        }
+        try permit(ArchiveRecord.self, context)
         guard !archives.contains(where: { $0.tag == request.tag }) else {
             throw .archiveConflict(
                 "This session is already being recorded. Stop that archive first, or set another multiArchiveTag.")
@@ -76,14 +70,8 @@ extension Session {
         }
     }
 
-    /// Whether this is a session of the roulette, of a call or of a legacy client. Their ids say so, except those of calls
-    /// that were placed before an upgrade of the server.
-    private func isPrivate(_ context: Context) -> Bool {
-        context.projects[apiKey]?.mayBeRecorded(id) != true || bindings.values.contains { $0.rights == nil }
-    }
-
     mutating func perform(
-        _ operation: ArchiveOperation, on archive: ArchiveID, _ socket: SocketID, _ context: inout Context
+        _ operation: CompositionOperation, on archive: ArchiveID, _ socket: SocketID, _ context: inout Context
     ) {
         guard archives.contains(where: { $0.info.archive == archive }) else {
             return context.answer(socket, .refused(.archiveNotRunning))
@@ -126,13 +114,6 @@ extension Session {
 
     // MARK: Members
 
-    /// A member accepts or refuses to be recorded.
-    mutating func consent(_ accepts: Bool, by client: ConnectionID, _ context: inout Context) {
-        guard !archives.isEmpty else { return }
-        members[client]?.acceptsRecording = accepts
-        notifyArchives(.consent(client, accepts), &context)
-    }
-
     /// An archive has stopped. When the session is no longer recorded, the answers of the members are forgotten: the next
     /// archive asks again.
     ///
@@ -149,20 +130,5 @@ extension Session {
         broadcast(.session(.archiveStopped(.init(session: id, archive: archive))), &context)
         guard archives.isEmpty else { return }
         for client in order { members[client]?.acceptsRecording = nil }
-    }
-
-    func notifyArchives(_ event: ArchiveEvent, _ context: inout Context) {
-        for archive in archives { context.tell(.archive(archive.info.archive, event)) }
-    }
-
-    /// Returns what an archive needs to know about a stream; nil if its publisher has left.
-    func archivedStream(_ published: Published) -> ArchivedStream? {
-        guard let member = members[published.stream.connection] else { return nil }
-        let stream = published.stream
-        return ArchivedStream(
-            stream.id,
-            RecordedStream(
-                publisher: stream.connection, connectionData: member.connection.data, videoType: stream.videoType,
-                name: stream.name, classes: published.layoutClasses))
     }
 }

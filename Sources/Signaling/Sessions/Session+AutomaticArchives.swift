@@ -2,7 +2,7 @@ import Wire
 
 /// How a session is always recorded (OpenTok's `archiveMode` `always`).
 struct AutomaticArchive: Equatable, Sendable {
-    var resolution: ArchiveResolution
+    var resolution: CompositionResolution
     /// When to try again after an archive could not start or has failed; nil if none is due.
     var retryAt: Timestamp?
     /// Whether a refused start was stored after the last one that succeeded.

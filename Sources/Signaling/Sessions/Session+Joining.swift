@@ -87,12 +87,13 @@ extension Session {
         (joined.connections, joined.streams) = (page.connections, page.streams)
         (joined.more, joined.muted) = (page.hasMore ? true : nil, isMuted)
         joined.archives = archives.isEmpty ? nil : archives.map(\.info)
+        joined.broadcasts = broadcasts.isEmpty ? nil : broadcasts.map(\.info)
         joined.moderatorArchives = moderatorArchives(context)
         context.send(.session(.joined(joined)), to: client)
         if members.isEmpty { report(.sessionCreated, &context) }
         report(.connectionCreated(connection), &context)
         context.countConnections(1, of: apiKey)
-        notifyArchives(.connections(members.count + 1), &context)
+        forward(.connections(members.count + 1), &context)
         broadcast(
             .session(.connectionCreated(.init(session: id, connection: connection))), about: lastNumber, &context)
         muteUntil = nil

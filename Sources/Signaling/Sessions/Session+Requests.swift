@@ -14,7 +14,7 @@ extension Session {
             case .unsubscribe(let verb): try unsubscribe(verb.stream, by: client, &context)
             case .negotiate(let verb): try negotiate(verb, by: client, &context)
             case .connected(let verb): try connected(verb, by: client)
-            case .consent(let verb): consent(verb.accept, by: client, &context)
+            case .consent(let verb): consent(verb, by: client, &context)
             case .startArchive(let verb): try startArchive(verb, by: member, &context)
             case .stopArchive(let verb): return try stopArchive(verb.archive, by: member, re: re, &context)
             case .signal(let verb): try signal(verb, by: member, &context)
@@ -67,7 +67,7 @@ extension Session {
         members[client]?.streams.append(stream.id)
         members[client]?.publications += 1
         route(published, &context)
-        if let stream = archivedStream(published) { notifyArchives(.published(stream), &context) }
+        if let stream = sessionStream(published) { forward(.published(stream), &context) }
         report(.streamCreated(stream, of: member.connection), &context)
         context.send(.session(.published(.init(re: re, session: id, stream: stream))), to: client)
         broadcast(

@@ -31,6 +31,8 @@ public struct Session: Machine, Equatable, Sendable {
         var publications = 0
         /// Whether the member accepts to be recorded; nil while it has not answered.
         var acceptsRecording: Bool?
+        /// Whether the member accepts to be broadcast; nil while it has not answered.
+        var acceptsBroadcast: Bool?
         /// Streams that this member subscribes to.
         var subscriptions: Set<StreamID> = []
         /// The state of relayed media between this member and each member to which it has subscribed, or that has
@@ -119,6 +121,8 @@ public struct Session: Machine, Equatable, Sendable {
     var isFull = false
     /// The archives into which the session is recorded, oldest first.
     var archives: [RunningArchive] = []
+    /// The broadcasts of the session, oldest first.
+    var broadcasts: [RunningBroadcast] = []
     /// How the session is always recorded; nil if it is recorded only on request.
     var automatic: AutomaticArchive?
     /// When the mute of a session without members ends; nil while there are members, or if there is no mute.
@@ -157,12 +161,13 @@ public struct Session: Machine, Equatable, Sendable {
             context.fail(WireError(.notJoined, "Join the session first (session.join)."), Request(client, re))
         case .projectDeleted, .placeLost: return
         case .operated(.archive, let socket): context.answer(socket, .refused(.archiveNotRunning))
+        case .operated(.broadcast, let socket): context.answer(socket, .refused(.broadcastNotRunning))
         case .operated(_, let socket): context.answer(socket, .refused(.sessionNotActive))
         // The session's project was deleted, or cannot be read. In the second case, the server sends the event again once
         // the project has been repaired.
         case .moderated, .join, .matchOpened, .homeOpened, .dropped, .returned, .gone, .matchClosed, .homeClosed,
             .room, .rosterAcknowledged, .lagging, .subscriptionChanged, .streamQuality, .layersWanted, .full, .speaking,
-            .archiveStopped:
+            .archiveStopped, .broadcastStopped:
             return
         }
     }
@@ -170,7 +175,7 @@ public struct Session: Machine, Equatable, Sendable {
     /// True if no state is left. A later join creates the session again from its id.
     var isOver: Bool {
         members.isEmpty && bindings.isEmpty && transcriptUntil == nil && revoked.isEmpty && muteUntil == nil
-            && archives.isEmpty
+            && archives.isEmpty && broadcasts.isEmpty
     }
 
     var nextTimeout: Timestamp? {
@@ -195,7 +200,7 @@ public struct Session: Machine, Equatable, Sendable {
         let everyone = order
         for client in everyone { context.tell(.client(client, .leftSession(id, reason))) }
         remove(everyone, reason, &context)
-        for archive in archives { context.tell(.archive(archive.info.archive, .sessionEnded)) }
+        forward(.ended, &context)
         setRevoked([:], &context)
         (isMuted, muteUntil) = (false, nil)
     }
@@ -252,6 +257,7 @@ public struct Session: Machine, Equatable, Sendable {
         case .full(let isFull): self.isFull = isFull
         case .speaking(let stream): speaking(stream, &context)
         case .archiveStopped(let archive, let reason): archiveStopped(archive, reason, &context)
+        case .broadcastStopped(let broadcast): broadcastStopped(broadcast, &context)
         }
     }
 
@@ -295,7 +301,7 @@ public struct Session: Machine, Equatable, Sendable {
             report(.connectionDestroyed(member.connection, reason), &context)
         }
         context.countConnections(-gone.count, of: apiKey)
-        notifyArchives(.connections(members.count), &context)
+        forward(.connections(members.count), &context)
         if members.isEmpty { report(.sessionDestroyed, &context) }
     }
 
@@ -320,7 +326,7 @@ public struct Session: Machine, Equatable, Sendable {
         guard let published = streams.removeValue(forKey: stream) else { return }
         report(.streamDestroyed(published.stream, of: connection, reason), &context)
         if isRouted { context.media(.unpublish(stream, by: published.stream.connection)) }
-        notifyArchives(.unpublished(stream), &context)
+        forward(.unpublished(stream), &context)
         for subscriber in published.subscribers.keys {
             members[subscriber]?.subscriptions.remove(stream)
             endWait(published.stream.connection, subscriber)

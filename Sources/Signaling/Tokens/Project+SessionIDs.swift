@@ -19,7 +19,7 @@ extension Project {
     ///   - archive: the resolution of the archives into which the session is always recorded; nil to record it only on request.
     ///     Ignored for a relayed and for a private session.
     public func makeSessionID(
-        mediaMode: MediaMode, relayedOnly: Bool = false, isPrivate: Bool = false, archive: ArchiveResolution? = nil,
+        mediaMode: MediaMode, relayedOnly: Bool = false, isPrivate: Bool = false, archive: CompositionResolution? = nil,
         now: Timestamp, using generator: inout some RandomNumberGenerator
     ) -> SessionID {
         var field = (0..<Self.randomBytes).map { _ in UInt8.random(in: .min ... .max, using: &generator) }
@@ -48,7 +48,7 @@ extension Project {
 
     /// Returns the resolution of the archives into which a session of this project is always recorded; nil if it is recorded only
     /// on request.
-    func automaticArchive(of session: SessionID) -> ArchiveResolution? { traits(of: session)?.archive }
+    func automaticArchive(of session: SessionID) -> CompositionResolution? { traits(of: session)?.archive }
 
     /// The properties encoded in a session id.
     struct SessionTraits: Equatable, Sendable {
@@ -57,14 +57,14 @@ extension Project {
         /// Whether the session may never be recorded.
         var isPrivate: Bool
         /// The resolution of the archives into which the session is always recorded; nil if it is recorded only on request.
-        var archive: ArchiveResolution?
+        var archive: CompositionResolution?
 
         fileprivate init(flags: UInt8) {
             mediaMode = flags & Project.routedFlag == 0 ? .relayed : .routed
             isRelayedOnly = mediaMode == .relayed && flags & Project.relayedOnlyFlag != 0
             isPrivate = flags & Project.unrecordedFlag != 0
             guard mediaMode == .routed, !isPrivate, flags & Project.automaticFlag != 0 else { return }
-            archive = ArchiveResolution(number: flags >> Project.resolutionShift & 7)
+            archive = CompositionResolution(number: flags >> Project.resolutionShift & 7)
         }
     }
 

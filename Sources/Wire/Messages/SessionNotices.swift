@@ -47,6 +47,10 @@ public enum SessionNotice: Equatable, Sendable, MessageSet {
     case archiveStarted(ArchiveStarted)
     /// The session is no longer recorded into this archive.
     case archiveStopped(ArchiveStopped)
+    /// The session is about to be broadcast live.
+    case broadcastStarted(BroadcastStarted)
+    /// A broadcast of the session has ended.
+    case broadcastStopped(BroadcastStopped)
 
     func visit(_ visitor: inout some MessageVisitor) throws(WireError) {
         switch self {
@@ -73,6 +77,8 @@ public enum SessionNotice: Equatable, Sendable, MessageSet {
         case .speaking(let payload): try visitor.message("session.speaking", payload)
         case .archiveStarted(let payload): try visitor.message("session.archiveStarted", payload)
         case .archiveStopped(let payload): try visitor.message("session.archiveStopped", payload)
+        case .broadcastStarted(let payload): try visitor.message("session.broadcastStarted", payload)
+        case .broadcastStopped(let payload): try visitor.message("session.broadcastStopped", payload)
         }
     }
 
@@ -100,6 +106,8 @@ public enum SessionNotice: Equatable, Sendable, MessageSet {
         .init("session.speaking", Self.speaking),
         .init("session.archiveStarted", Self.archiveStarted),
         .init("session.archiveStopped", Self.archiveStopped),
+        .init("session.broadcastStarted", Self.broadcastStarted),
+        .init("session.broadcastStopped", Self.broadcastStopped),
     ]
 }
 
@@ -127,6 +135,8 @@ extension SessionNotice {
         public var muted = false
         /// The archives into which the session is recorded now; nil if there are none.
         public var archives: [ArchiveInfo]?
+        /// The broadcasts of the session now; nil if there are none.
+        public var broadcasts: [BroadcastInfo]?
         /// How moderators may record the session: composed, or individually if the server cannot compose. Nil if they may
         /// not record it. It does not depend on the client's role, which can change in a room.
         public var moderatorArchives: ArchiveOutput?
@@ -144,6 +154,7 @@ extension SessionNotice {
             try coder.bool("more", &more)
             try coder.bool("muted", &muted)
             try coder.list("archives", &archives)
+            try coder.list("broadcasts", &broadcasts)
             try coder.choice("moderatorArchives", &moderatorArchives)
         }
     }

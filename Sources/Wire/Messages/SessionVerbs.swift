@@ -314,18 +314,24 @@ extension SessionVerb {
         }
     }
 
-    /// Whether the client agrees to be recorded. The answer applies until the session is no longer recorded, and can be changed.
-    /// Without an answer, an archive that asks for consent does not contain the client's streams.
+    /// Whether the client agrees to be recorded, or to be broadcast. The answer applies until the session is no longer recorded or
+    /// broadcast, and can be changed. Without an answer, an archive or a broadcast that asks for consent does not contain the client's
+    /// streams.
     public struct Consent: Payload {
-        /// The id of the session that is recorded.
+        /// The id of the session that is recorded or broadcast.
         public var session = SessionID.unset
-        /// True to record the client's streams, false to leave them out.
+        /// True to include the client's streams, false to leave them out.
         public var accept = false
+        /// True if the answer is about broadcasts; nil if it is about recordings.
+        public var broadcast: Bool?
         public init() {}
-        public init(session: SessionID, accept: Bool) { (self.session, self.accept) = (session, accept) }
+        public init(session: SessionID, accept: Bool, broadcast: Bool? = nil) {
+            (self.session, self.accept, self.broadcast) = (session, accept, broadcast)
+        }
         public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
             try coder.session(&session)
             try coder.bool("accept", &accept)
+            try coder.bool("broadcast", &broadcast)
         }
     }
 

@@ -14,7 +14,7 @@ final class RecordedSession {
     ///   - archive: the resolution of the archives into which the session is always recorded; nil to record it on request.
     ///   - hasWebhook: whether the project's webhook gets events.
     init(
-        archive: ArchiveResolution? = nil, hasWebhook: Bool = false,
+        archive: CompositionResolution? = nil, hasWebhook: Bool = false,
         _ adjust: @escaping (inout Rules) -> Void = { _ in }
     ) {
         stage = Stage { rules in
@@ -53,7 +53,7 @@ final class RecordedSession {
         code(of: stage.operate(.session(session, .startArchive(request(change)))))
     }
 
-    func operate(_ archive: ArchiveID, _ operation: ArchiveOperation) -> OperatorReply? {
+    func operate(_ archive: ArchiveID, _ operation: CompositionOperation) -> OperatorReply? {
         stage.operate(.session(session, .archive(archive, operation)))
     }
 

@@ -234,7 +234,7 @@ final class SimulatedNetwork {
                 }
                 breakDown(socket)
             case .persist, .media, .reply, .answer, .query, .push, .deleteFile, .reach, .releasePlace, .recording,
-                .compose:
+                .broadcast, .compose:
                 break
             }
         }

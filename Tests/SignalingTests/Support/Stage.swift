@@ -46,6 +46,8 @@ final class Stage {
     private(set) var ledger = MediaLedger()
     /// Commands for the recorder that no test has taken yet.
     private(set) var recorder: [RecordingCommand] = []
+    /// Commands for the broadcaster that no test has taken yet.
+    private(set) var broadcaster: [BroadcastCommand] = []
     /// The archives that were to be composed.
     private(set) var composer: [ArchiveID] = []
     /// Answers to HTTP requests.
@@ -128,6 +130,7 @@ final class Stage {
             case .media(let command): note(command)
             case .deleteFile: break
             case .recording(let command): recorder.append(command)
+            case .broadcast(let command): broadcaster.append(command)
             case .compose(let archive): composer.append(archive.id)
             case .reach, .releasePlace: carryOutPlace(effect)
             case .reply(let socket, let reply): replies[socket, default: []].append(reply)
@@ -199,6 +202,12 @@ final class Stage {
         handle(.operated(OperatorRequest(socket: socket, action)))
         if answers[socket]?.count != 1 { Issue.record("\(action) was answered with \(answers[socket] ?? [])") }
         return answers.removeValue(forKey: socket)?.first
+    }
+
+    /// Returns the commands for the broadcaster since the previous call.
+    func takeBroadcast() -> [BroadcastCommand] {
+        defer { broadcaster = [] }
+        return broadcaster
     }
 
     /// Returns the commands for the recorder since the previous call.
@@ -277,7 +286,7 @@ final class Stage {
     }
 
     func room(
-        _ mode: MediaMode = .relayed, relayedOnly: Bool = false, archive: ArchiveResolution? = nil
+        _ mode: MediaMode = .relayed, relayedOnly: Bool = false, archive: CompositionResolution? = nil
     ) -> SessionID {
         project.makeSessionID(
             mediaMode: mode, relayedOnly: relayedOnly, archive: archive, now: now, using: &generator)

@@ -67,7 +67,7 @@ import Wire
 
     @Test("an ID contains how the session is always recorded, only if it is routed and not private")
     func automaticArchives() throws {
-        for archive in [nil] + ArchiveResolution.allCases {
+        for archive in [nil] + CompositionResolution.allCases {
             func traits(_ mode: MediaMode, isPrivate: Bool = false) -> Project.SessionTraits? {
                 let session = stage.project.makeSessionID(
                     mediaMode: mode, isPrivate: isPrivate, archive: archive, now: now, using: &stage.generator)
@@ -79,7 +79,7 @@ import Wire
             #expect(traits(.routed, isPrivate: true)?.archive == nil)
             #expect(traits(.routed, isPrivate: true)?.isPrivate == true)
         }
-        #expect(ArchiveResolution(number: 6) == nil && ArchiveResolution(number: 7) == nil)
+        #expect(CompositionResolution(number: 6) == nil && CompositionResolution(number: 7) == nil)
     }
 
     @Test func idsAreUnique() {

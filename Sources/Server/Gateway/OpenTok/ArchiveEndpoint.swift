@@ -52,7 +52,7 @@ enum ArchiveEndpoint: Sendable {
     }
 
     private func change(
-        _ gateway: Gateway, _ project: Project, _ request: OpenTokRequest, _ operation: ArchiveOperation
+        _ gateway: Gateway, _ project: Project, _ request: OpenTokRequest, _ operation: CompositionOperation
     ) async throws(WireError) -> GateResponse {
         let archive = try await archive(gateway, project, request)
         guard archive.status.isRunning else { throw .archiveNotRunning }

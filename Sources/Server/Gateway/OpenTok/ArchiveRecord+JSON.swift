@@ -36,13 +36,13 @@ extension ArchiveRecord {
     }
 
     /// The resolution of a composed archive whose request has none: OpenTok's default.
-    static let usualResolution = ArchiveResolution.small.rawValue
+    static let usualResolution = CompositionResolution.small.rawValue
 
     private static func text(_ text: String?) -> JSONValue { text.map { .string($0) } ?? .null }
     private static func number(_ number: Int?) -> JSONValue { number.map { .integer(Int64($0)) } ?? .null }
 }
 
-extension ArchiveSelection {
+extension SelectedStream {
     fileprivate var json: JSONValue {
         .object(
             JSONObject([

@@ -40,8 +40,8 @@ extension OpenTokRequest {
         archive.maxBitrate = try number("maxBitrate", members, in: Self.bitrates)
         archive.quantization = try number("quantizationParameter", members, in: Self.quantizations)
         if case .object(let layout)? = members["layout"] { archive.layout = try Self.layout(layout) }
-        if let resolution = archive.resolution, ArchiveResolution(rawValue: resolution) == nil {
-            throw WireError(.malformed, "\"resolution\" must be one of \(ArchiveResolution.list).")
+        if let resolution = archive.resolution, CompositionResolution(rawValue: resolution) == nil {
+            throw WireError(.malformed, "\"resolution\" must be one of \(CompositionResolution.list).")
         }
         guard archive.maxBitrate == nil || archive.quantization == nil else {
             throw WireError(.malformed, "Send \"maxBitrate\" or \"quantizationParameter\", not both.")
@@ -57,9 +57,9 @@ extension OpenTokRequest {
     }
 
     /// Reads the body of a request that sets the layout of an archive.
-    func archiveLayout() throws(WireError) -> ArchiveLayout { try Self.layout(try members()) }
+    func archiveLayout() throws(WireError) -> CompositionLayout { try Self.layout(try members()) }
 
-    private static func layout(_ members: JSONObject) throws(WireError) -> ArchiveLayout {
+    private static func layout(_ members: JSONObject) throws(WireError) -> CompositionLayout {
         func text(_ name: String) throws(WireError) -> String? {
             switch members[name] {
             case .string(let text)?: return text
@@ -71,7 +71,7 @@ extension OpenTokRequest {
             throw WireError(
                 .malformed, "The \"type\" of a layout must be one of \(layoutTypes.sorted().joined(separator: ", ")).")
         }
-        let layout = ArchiveLayout(
+        let layout = CompositionLayout(
             type, stylesheet: try text("stylesheet"), screenshareType: try text("screenshareType"))
         guard (layout.stylesheet != nil) == (type == customLayout) else {
             throw WireError(.malformed, "A layout of the type \"custom\" needs a \"stylesheet\", and others have none.")
@@ -95,12 +95,12 @@ extension OpenTokRequest {
     }
 
     /// Reads the body of a request that adds a stream to an archive or removes one.
-    func streamChange() throws(WireError) -> ArchiveOperation {
+    func streamChange() throws(WireError) -> CompositionOperation {
         let members = try members()
         switch (try text("addStream", members), try text("removeStream", members)) {
         case (let added?, nil):
             let (audio, video) = (try flag("hasAudio", members) ?? true, try flag("hasVideo", members) ?? true)
-            return .addStream(ArchiveSelection(try Self.stream(added), hasAudio: audio, hasVideo: video))
+            return .addStream(SelectedStream(try Self.stream(added), hasAudio: audio, hasVideo: video))
         case (nil, let removed?): return .removeStream(try Self.stream(removed))
         default: throw WireError(.malformed, "Send either \"addStream\" or \"removeStream\", the ID of a stream.")
         }
@@ -182,7 +182,7 @@ extension OpenTokRequest {
     }
 }
 
-extension ArchiveResolution {
+extension CompositionResolution {
     /// All resolutions, for messages.
     static var list: String { allCases.map(\.rawValue).joined(separator: ", ") }
 }

@@ -26,7 +26,7 @@ struct OpenTokRequest {
     struct SessionForm: Equatable {
         var mediaMode: MediaMode
         /// The resolution of the archives into which the session is always recorded; nil to record it only on request.
-        var archive: ArchiveResolution?
+        var archive: CompositionResolution?
     }
 
     /// Reads the form of `session/create`. Throws if a property of the form is invalid or requests something that this
@@ -54,7 +54,7 @@ struct OpenTokRequest {
     }
 
     /// Reads how the session is always recorded; nil if it is recorded only on request.
-    private static func archive(_ fields: FormFields, _ mode: MediaMode) throws(WireError) -> ArchiveResolution? {
+    private static func archive(_ fields: FormFields, _ mode: MediaMode) throws(WireError) -> CompositionResolution? {
         let (name, size) = (fields["archiveName"] ?? "", fields["archiveResolution"] ?? "")
         switch fields["archiveMode"] ?? "manual" {
         case "manual":
@@ -74,8 +74,8 @@ struct OpenTokRequest {
         guard name.isEmpty else {
             throw WireError(.unsupported, "Automatic archives have no name on this server. Omit \"archiveName\".")
         }
-        guard let resolution = size.isEmpty ? .small : ArchiveResolution(rawValue: size) else {
-            throw WireError(.malformed, "\"archiveResolution\" must be one of \(ArchiveResolution.list).")
+        guard let resolution = size.isEmpty ? .small : CompositionResolution(rawValue: size) else {
+            throw WireError(.malformed, "\"archiveResolution\" must be one of \(CompositionResolution.list).")
         }
         return resolution
     }

@@ -1,0 +1,13 @@
+import Signaling
+import Wire
+
+/// Composes broadcasts of sessions, and offers them to viewers and RTMP targets.
+///
+/// Events are reported as `Input.broadcast`. Every `begin` is answered with exactly one `ended` or `failed`.
+protocol SessionBroadcaster: Sendable {
+    /// Carries out a command, in order with the others. Does not block.
+    func send(_ command: BroadcastCommand)
+
+    /// Why no broadcast may be started now; nil if one may.
+    var refusal: WireError? { get }
+}
