@@ -92,6 +92,7 @@ const carryOut = {
   say: ({ text }) => server.request((room) => room.say(text), (error) => dispatch({ type: 'unsaid', text, ...error })),
   restoreDraft: ({ text }) => panel.chat.restore(text),
   consent: ({ accept }) => server.request((room) => room.acceptRecording(accept)),
+  broadcastConsent: ({ accept }) => server.request((room) => room.acceptBroadcast(accept)),
   record: ({ on }) => server.request((room) => (on ? room.startRecording() : room.stopRecording()), (error) => dispatch({ type: 'recordRefused', ...error })),
   raiseHand: ({ raised }) => server.request((room) => room.raiseHand(raised)),
   react: ({ reaction }) => server.request((room) => room.react(reaction)),
@@ -226,6 +227,8 @@ onActions({
   unblock: () => server.unblockSound(),
   beRecorded: () => dispatch({ type: 'consent', accept: true }),
   notRecorded: () => dispatch({ type: 'consent', accept: false }),
+  beBroadcast: () => dispatch({ type: 'broadcastConsent', accept: true }),
+  notBroadcast: () => dispatch({ type: 'broadcastConsent', accept: false }),
   check: openCheck,
 });
 

@@ -47,7 +47,7 @@ export const handlers = {
   changed: inside((state, { options }) => changed(state, options)),
   person: inside((state, { person, me }) => personNews(state, person, me)),
   // After rejoining, all media is published and subscribed again, so clear the earlier faults.
-  roomAway: inside((state) => [{ ...state, room: { ...state.room, away: true }, faults: [], faultsRead: false, recording: null, recordingAsked: false }, []]),
+  roomAway: inside((state) => [{ ...state, room: { ...state.room, away: true }, faults: [], faultsRead: false, recording: null, recordingAsked: false, broadcast: null }, []]),
   role: inside((state, { role }) => roleChanged(state, role)),
   said: inside((state, { line }) => said(state, line)),
   fileRemoved: inside((state, { fileId }) => [{ ...state, lines: state.lines.filter(({ file }) => file?.fileId !== fileId) }, []]),
@@ -57,6 +57,11 @@ export const handlers = {
     // Without a press too: a full disk, for example, ends a recording.
     return state.recording && !isRecorded ? pass(next, { is: 'recordingOver' }) : [next, []];
   }),
+  broadcast: inside((state, { isBroadcast, asks }) => {
+    const next = { ...state, broadcast: isBroadcast ? { asks } : null };
+    return state.broadcast && !isBroadcast ? pass(next, { is: 'broadcastOver' }) : [next, []];
+  }),
+  broadcastConsent: inside((state, { accept }) => [{ ...state, broadcast: state.broadcast && { asks: false } }, [{ do: 'broadcastConsent', accept }]]),
   consent: inside((state, { accept }) => [{ ...state, recording: state.recording && { asks: false } }, [{ do: 'consent', accept }]]),
   stream: inside((state, { stream }) => [{ ...state, streams: upsert(state.streams, stream) }, []]),
   streamGone: inside((state, { streamId }) => streamGone(state, streamId)),

@@ -125,10 +125,12 @@ export class Server {
       subscriber: ({ subscriber }) => { if (room === this.room) this.#watch(room, subscriber); },
       subscriberGone: ({ subscriber }) => { if (room === this.room) this.#unwatch(room, subscriber); },
       recording: tell(({ isRecorded, asks }) => ({ type: 'recording', isRecorded, asks })),
+      broadcast: tell(({ isBroadcast, asks }) => ({ type: 'broadcast', isBroadcast, asks })),
       ended: tell(({ reason }) => ({ type: 'ended', reason })),
     });
     this.dispatch({ type: 'joined', room: snapshot(room), chat: [...room.chat] });
     this.dispatch({ type: 'recording', ...room.recording });
+    this.dispatch({ type: 'broadcast', ...room.broadcast });
     for (const knock of room.knocks.values()) this.dispatch({ type: 'knock', ...knock, waiting: true });
     for (const subscriber of room.subscribers.values()) this.#watch(room, subscriber);
   }

@@ -25,7 +25,7 @@ export class View {
     this.actions = {
       retryLink: strings.tryAgain, takeOver: strings.useThisTab, reload: strings.reload, dismiss: strings.dismiss, again: room.joinAgain, back: room.close,
       otherRooms: room.otherRooms, openMedia: strings.tryAgain, openVoice: strings.useVoice, turnOn: strings.turnOn, unblock: strings.unblock,
-      beRecorded: room.beRecorded, notRecorded: room.notRecorded,
+      beRecorded: room.beRecorded, notRecorded: room.notRecorded, beBroadcast: room.beBroadcast, notBroadcast: room.notRecorded,
       devices: room.settingsTitle, check: strings.checkLink,
     };
   }

@@ -6,7 +6,7 @@ import { handIsRaised } from './room-state.js';
 /** @typedef {import('./strings.js').Strings} Strings */
 /** @typedef {'calm' | 'busy' | 'good' | 'warn' | 'bad'} Tone */
 /** @typedef {{text: string, tone: Tone}} Status */
-/** @typedef {'retryLink' | 'takeOver' | 'reload' | 'dismiss' | 'again' | 'back' | 'otherRooms' | 'openMedia' | 'openVoice' | 'turnOn' | 'unblock' | 'devices' | 'beRecorded' | 'notRecorded' | 'check'} Action */
+/** @typedef {'retryLink' | 'takeOver' | 'reload' | 'dismiss' | 'again' | 'back' | 'otherRooms' | 'openMedia' | 'openVoice' | 'turnOn' | 'unblock' | 'devices' | 'beRecorded' | 'notRecorded' | 'beBroadcast' | 'notBroadcast' | 'check'} Action */
 /** @typedef {{text: string, actions: Action[], tone: Tone}} Notice */
 
 /** Endings after which joining again cannot succeed. */
@@ -51,7 +51,9 @@ function passingStatus({ is, name = '' }, words) {
 
 /** @param {State} state @param {Strings['room']['status']} words @returns {Status} */
 function insideStatus(state, words) {
+  if (state.recording && state.broadcast) return { text: words.recordedAndBroadcast, tone: 'bad' };
   if (state.recording) return { text: words.recorded, tone: 'bad' };
+  if (state.broadcast) return { text: words.broadcast, tone: 'bad' };
   if (state.sharing === 'on') return { text: words.sharing, tone: 'good' };
   if (handIsRaised(state)) return { text: words.handUp, tone: 'good' };
   const others = (state.room?.people.length ?? 1) - 1;
@@ -72,6 +74,7 @@ export function noticeOf(state, strings) {
   if (trouble) return { text: troubleText(trouble, strings), actions: ['dismiss'], tone: 'warn' };
   if (place.is !== 'in') return null;
   if (state.recording?.asks) return { text: strings.room.askRecording, actions: ['beRecorded', 'notRecorded'], tone: 'warn' };
+  if (state.broadcast?.asks) return { text: strings.room.askBroadcast, actions: ['beBroadcast', 'notBroadcast'], tone: 'warn' };
   const fault = faultText(state, strings);
   if (fault) return { text: fault, actions: ['dismiss', 'check'], tone: 'warn' };
   if (state.streams.some(({ isSilent }) => isSilent)) return { text: strings.silent, actions: ['unblock'], tone: 'warn' };

@@ -24,6 +24,7 @@ import { SessionCore } from '../session/core.js';
  * @property {(of: Failed) => void} recovered called when the failed stream or publisher works now, or is no longer
  *   wanted
  * @property {() => void} recording called when a recording of the session has started or ended
+ * @property {() => void} broadcast called when a live broadcast of the session has started or ended
  * @property {() => void} lost called when the session has ended without a local request
  */
 
@@ -91,6 +92,8 @@ export class RoomMedia {
       streamDestroyed: ({ stream }) => this.#settled(stream.streamId),
       archiveStarted: () => this.#hooks.recording(),
       archiveStopped: () => this.#hooks.recording(),
+      broadcastStarted: () => this.#hooks.broadcast(),
+      broadcastStopped: () => this.#hooks.broadcast(),
       sessionDisconnected: () => {
         if (this.#over) return;
         this.end(true);

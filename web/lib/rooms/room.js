@@ -55,7 +55,8 @@ export const controlOf = (room) => /** @type {RoomControl} */ (controls.get(room
  * {subscriber}` (created, not playing yet), `subscriberGone {subscriber}`, `muted {publisher}` (by a host), `unpublished
  * {publisher, reason, error?}` (by a host, or because its media stopped or may not be published), `reconnecting {}`, `waiting {}`
  * (while rejoining: a host must let this person in), `recording {isRecorded, asks}` (a recording of the room has started or ended;
- * with `asks`, this person is recorded only after `acceptRecording(true)`), `reconnected {}`, `error {error, isFinal, stream?, publisher?}` (a stream cannot be
+ * with `asks`, this person is recorded only after `acceptRecording(true)`), `broadcast {isBroadcast, asks}` (the same of live broadcasts,
+ * with `acceptBroadcast(true)`), `reconnected {}`, `error {error, isFinal, stream?, publisher?}` (a stream cannot be
  * received, or a publisher cannot be sent; retried unless `isFinal`), `recovered {stream?, publisher?}` (the stream or
  * publisher of an `error` works now, or has ended; after `reconnecting`, no `recovered` follows earlier errors, so
  * forget them), `ended {reason, error?}` (the reason is one of the server's, the code of the error that prevented
@@ -145,6 +146,19 @@ export class Room extends Emitter {
    */
   async acceptRecording(accept) {
     await this.session?.acceptRecording(accept);
+  }
+
+  /** Whether the room is being broadcast live, and whether this person should accept or refuse that. */
+  get broadcast() {
+    return { isBroadcast: this.session?.isBroadcast ?? false, asks: this.session?.asksBroadcastConsent ?? false };
+  }
+
+  /**
+   * Accepts or refuses to be broadcast live, until the room is no longer broadcast.
+   * @param {boolean} accept
+   */
+  async acceptBroadcast(accept) {
+    await this.session?.acceptBroadcast(accept);
   }
 
   /** Whether hosts may record the room, with `startRecording` and `stopRecording`. */
@@ -311,6 +325,7 @@ export class Room extends Emitter {
       trouble: (error, of, isFinal) => this.emit('error', { error, isFinal, ...of }),
       recovered: (of) => this.emit('recovered', { ...of }),
       recording: () => { if (media === this.#media) this.emit('recording', this.recording); },
+      broadcast: () => { if (media === this.#media) this.emit('broadcast', this.broadcast); },
       lost: () => { if (media === this.#media) this.#sessionLost(); },
     });
     this.#media = media;

@@ -1,89 +1,135 @@
-// The recordings of a session: which archives are running, whether this person was asked for consent, and what moderators may do.
+// The recordings and the live broadcasts of a session: which are running, whether this person was asked for consent, and what
+// moderators may do.
 import { OTEvent } from '../events.js';
 
 /** @typedef {{[member: string]: any}} Message */
 
-/**
- * Returns the event for a recording that has started. `consent` is ours: OpenTok does not ask.
- * @param {Message} archive
- */
-const started = ({ archiveId, name = '', consent = false }) => new OTEvent('archiveStarted', { id: archiveId, name, consent });
-
-export class SessionArchives {
+/** What recordings and broadcasts have in common: they start and stop, and may ask this person for consent. */
+class Compositions {
   #dispatch;
   #answer;
-  /** The archives into which the session is recorded, by id. @type {Map<string, {name: string, consent: boolean}>} */
+  #name;
+  /** Those that are running, by id. @type {Map<string, {name: string, consent: boolean}>} */
   #running = new Map();
-  /** Whether this person has accepted or refused to be recorded. */
+  /** Whether this person has accepted or refused. */
   #hasAnswered = false;
+
+  /**
+   * @param {'archive' | 'broadcast'} name what they are called in messages and events
+   * @param {(event: OTEvent) => void} dispatch emits an event of the session
+   * @param {(accept: boolean) => Promise<unknown>} answer sends the answer to the question for consent
+   */
+  constructor(name, dispatch, answer) {
+    this.#name = name;
+    this.#dispatch = dispatch;
+    this.#answer = answer;
+  }
+
+  /** Forgets all, because the client has left the session. */
+  clear() {
+    this.#running = new Map();
+  }
+
+  /**
+   * Takes those of a session that was joined.
+   * @param {Message[]} present
+   * @returns {OTEvent[]} the events of those that have already started
+   */
+  present(present) {
+    this.clear();
+    this.#hasAnswered = false;
+    for (const message of present) this.#add(message);
+    return present.map((message) => this.#started(message));
+  }
+
+  /** @param {Message} message @returns {string} */
+  #id(message) {
+    return message[`${this.#name}Id`];
+  }
+
+  /** @param {Message} message */
+  #add(message) {
+    this.#running.set(this.#id(message), { name: message.name ?? '', consent: message.consent ?? false });
+  }
+
+  /**
+   * Returns the event for one that has started. `consent` is ours: OpenTok does not ask.
+   * @param {Message} message
+   */
+  #started(message) {
+    const { name = '', consent = false } = message;
+    return new OTEvent(`${this.#name}Started`, { id: this.#id(message), ...this.#name === 'archive' ? { name } : {}, consent });
+  }
+
+  /** @param {Message} message one that is about to begin */
+  started(message) {
+    if (this.#running.has(this.#id(message))) return;
+    this.#add(message);
+    this.#dispatch(this.#started(message));
+  }
+
+  /** @param {string} id one that has stopped */
+  stopped(id) {
+    const known = this.#running.get(id);
+    if (!known) return;
+    this.#running.delete(id);
+    // The server forgets the answer too.
+    if (this.#running.size === 0) this.#hasAnswered = false;
+    this.#dispatch(new OTEvent(`${this.#name}Stopped`, { id, ...this.#name === 'archive' ? { name: known.name } : {} }));
+  }
+
+  /** @param {boolean} accept whether this person accepts to be in them */
+  async consent(accept) {
+    this.#hasAnswered = true;
+    await this.#answer(accept);
+  }
+
+  /** Whether this person should accept or refuse. */
+  get asksConsent() {
+    return !this.#hasAnswered && [...this.#running.values()].some(({ consent }) => consent);
+  }
+
+  /** The ids of those that are running. */
+  get ids() {
+    return [...this.#running.keys()];
+  }
+}
+
+/** The recordings of a session. */
+export class SessionArchives extends Compositions {
   /**
    * The output mode in which moderators may record the session; null if they may not.
    * @type {'composed' | 'individual' | null}
    */
   forModerators = null;
 
-  /**
-   * @param {(event: OTEvent) => void} dispatch emits an event of the session
-   * @param {(accept: boolean) => Promise<unknown>} answer sends the answer to the question for consent
-   */
+  /** @param {(event: OTEvent) => void} dispatch @param {(accept: boolean) => Promise<unknown>} answer */
   constructor(dispatch, answer) {
-    this.#dispatch = dispatch;
-    this.#answer = answer;
-  }
-
-  /** Forgets the archives, because the client has left the session. */
-  clear() {
-    this.#running = new Map();
+    super('archive', dispatch, answer);
   }
 
   /**
    * Takes the archives of a session that was joined.
    * @param {Message} message
-   * @returns {OTEvent[]} the events of the archives that have already started
    */
   joined({ archives = [], moderatorArchives = null }) {
-    this.clear();
-    this.#hasAnswered = false;
     this.forModerators = moderatorArchives;
-    for (const archive of archives) this.#add(archive);
-    return archives.map(started);
+    return this.present(archives);
+  }
+}
+
+/** The live broadcasts of a session. */
+export class SessionBroadcasts extends Compositions {
+  /** @param {(event: OTEvent) => void} dispatch @param {(accept: boolean) => Promise<unknown>} answer */
+  constructor(dispatch, answer) {
+    super('broadcast', dispatch, answer);
   }
 
-  /** @param {Message} archive */
-  #add({ archiveId, name = '', consent = false }) {
-    this.#running.set(archiveId, { name, consent });
-  }
-
-  /** @param {Message} archive an archive that is about to record the session */
-  started(archive) {
-    if (this.#running.has(archive.archiveId)) return;
-    this.#add(archive);
-    this.#dispatch(started(archive));
-  }
-
-  /** @param {string} id an archive into which the session is no longer recorded */
-  stopped(id) {
-    const archive = this.#running.get(id);
-    if (!archive) return;
-    this.#running.delete(id);
-    // The server forgets the answer too.
-    if (this.#running.size === 0) this.#hasAnswered = false;
-    this.#dispatch(new OTEvent('archiveStopped', { id, name: archive.name }));
-  }
-
-  /** @param {boolean} accept whether this person accepts to be recorded */
-  async consent(accept) {
-    this.#hasAnswered = true;
-    await this.#answer(accept);
-  }
-
-  /** Whether this person should accept or refuse to be recorded. */
-  get asksConsent() {
-    return !this.#hasAnswered && [...this.#running.values()].some(({ consent }) => consent);
-  }
-
-  /** The ids of the archives into which the session is being recorded. */
-  get ids() {
-    return [...this.#running.keys()];
+  /**
+   * Takes the broadcasts of a session that was joined.
+   * @param {Message} message
+   */
+  joined({ broadcasts = [] }) {
+    return this.present(broadcasts);
   }
 }

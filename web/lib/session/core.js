@@ -7,7 +7,7 @@ import { OTEvent } from '../events.js';
 import { Client } from '../signaling/client.js';
 import { iceConfiguration } from '../media/ice.js';
 import { createTransport } from '../media/transport.js';
-import { SessionArchives } from './archives.js';
+import { SessionArchives, SessionBroadcasts } from './archives.js';
 import { handle } from './handlers.js';
 import { Joining } from './joining.js';
 import { Publications } from './publications.js';
@@ -58,6 +58,9 @@ export class SessionCore {
   entered = Promise.resolve();
   /** The recordings of the session. */
   archives = new SessionArchives((event) => this.session.dispatch(event), (accept) => this.request('session.consent', { accept }));
+
+  /** The live broadcasts of the session. */
+  broadcasts = new SessionBroadcasts((event) => this.session.dispatch(event), (accept) => this.request('session.consent', { accept, broadcast: true }));
   /** Whether publishers start muted because a moderator muted the session. */
   startsMuted = false;
   /**
@@ -162,6 +165,7 @@ export class SessionCore {
     if (!this.#options.client) this.#client?.leave();
     this.#client = null;
     this.archives.clear();
+    this.broadcasts.clear();
     this.transport?.close();
     this.transport = null;
     this.subscriptions.forgetTold();
@@ -223,7 +227,7 @@ export class SessionCore {
     session.connection = this.roster.connection(message.connection);
     if (!this.transport || message.mediaMode !== 'routed') this.mediaModeChanged(message.mediaMode);
     const own = this.#options.connectionEventsSuppressed ? [] : [new OTEvent('connectionCreated', { connection: session.connection })];
-    this.listed(message, [new OTEvent('sessionConnected'), ...own, ...this.archives.joined(message)]);
+    this.listed(message, [new OTEvent('sessionConnected'), ...own, ...this.archives.joined(message), ...this.broadcasts.joined(message)]);
   }
 
   /**

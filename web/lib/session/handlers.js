@@ -78,6 +78,8 @@ const handlers = {
 
   'session.archiveStarted': (core, message) => core.archives.started(message),
   'session.archiveStopped': (core, { archiveId }) => core.archives.stopped(archiveId),
+  'session.broadcastStarted': (core, message) => core.broadcasts.started(message),
+  'session.broadcastStopped': (core, { broadcastId }) => core.broadcasts.stopped(broadcastId),
 
   'session.subscribed': (core, message) => core.transport?.receive(message),
   'session.unsubscribed': (core, message) => core.transport?.receive(message),

@@ -166,6 +166,27 @@ export class Session extends Emitter {
     await this.#core.archives.consent(accept);
   }
 
+  /** Whether the session is being broadcast live. */
+  get isBroadcast() {
+    return this.#core.broadcasts.ids.length > 0;
+  }
+
+  /** Whether a broadcast waits for the answer of this person, with `acceptBroadcast`. */
+  get asksBroadcastConsent() {
+    return this.#core.broadcasts.asksConsent;
+  }
+
+  /**
+   * Accepts or refuses to be broadcast live. If the event `broadcastStarted` has `consent: true`, the broadcast contains the
+   * streams of this connection only while it accepts. The answer applies until the session is no longer broadcast. OpenTok
+   * has neither the events nor the question.
+   * @param {boolean} accept
+   * @throws {ConfabError} while the session is not connected
+   */
+  async acceptBroadcast(accept) {
+    await this.#core.broadcasts.consent(accept);
+  }
+
   /**
    * The output mode in which moderators may record the session with `startArchive`; null if the server does not permit it.
    * OpenTok's SDK has no such method.

@@ -99,7 +99,7 @@ const numberedClient = {
   'session.forceDisconnect': ofConnection,
   'session.forceUnpublish': ofStream,
   'session.forceMute': { sessionId: string, active: boolean, streamId: optional(string), excluded: optional(list(string)) },
-  'session.consent': { sessionId: string, accept: boolean },
+  'session.consent': { sessionId: string, accept: boolean, broadcast: optional(boolean) },
   'session.startArchive': { sessionId: string, name: optional(string), outputMode: optional(oneOf('composed', 'individual')) },
   'session.stopArchive': { sessionId: string, archiveId: string },
   'roulette.start': { mode: optional(mode), interests: optional(list(string)), name: optional(string) },
@@ -130,6 +130,7 @@ const unnumberedServer = {
 };
 
 const archive = object({ archiveId: string, name: optional(string), consent: optional(boolean) });
+const broadcast = object({ broadcastId: string, consent: optional(boolean) });
 const gone = { reason: string };
 const roster = { connections: list(connection), streams: list(stream), more: optional(boolean) };
 
@@ -142,7 +143,7 @@ const numberedServer = {
     capabilities: object({
       publish: boolean, subscribe: boolean, signal: boolean, forceDisconnect: boolean, forceUnpublish: boolean, forceMute: boolean,
     }),
-    ...roster, muted: boolean, archives: optional(list(archive)), moderatorArchives: optional(oneOf('composed', 'individual')),
+    ...roster, muted: boolean, archives: optional(list(archive)), broadcasts: optional(list(broadcast)), moderatorArchives: optional(oneOf('composed', 'individual')),
   },
   'session.roster': { ...inSession, ...roster },
   'session.left': { ...inSession, ...gone },
@@ -173,6 +174,8 @@ const numberedServer = {
   'session.speaking': { sessionId: string, streamId: optional(nullable(string)) },
   'session.archiveStarted': { sessionId: string, archiveId: string, name: optional(string), consent: optional(boolean) },
   'session.archiveStopped': { sessionId: string, archiveId: string },
+  'session.broadcastStarted': { sessionId: string, broadcastId: string, consent: optional(boolean) },
+  'session.broadcastStopped': { sessionId: string, broadcastId: string },
   'roulette.waiting': { re: optional(integer), retryAfterMs: optional(integer) },
   'roulette.matched': {
     matchId: string, mode, publish: admission, subscribe: admission,

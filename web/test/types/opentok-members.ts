@@ -60,6 +60,7 @@ type Named<Events> = keyof { [Name in keyof Events as string extends Name ? neve
 export const sessionEvents: Named<SessionEvents>[] = [
   'sessionConnected', 'sessionDisconnected', 'sessionReconnecting', 'sessionReconnected', 'connectionCreated', 'connectionDestroyed',
   'streamCreated', 'streamDestroyed', 'streamPropertyChanged', 'signal', 'signal:chat', 'archiveStarted', 'archiveStopped', 'muteForced',
+  'broadcastStarted', 'broadcastStopped',
 ];
 export const publisherEvents: Named<PublisherEvents>[] = [
   ...media, 'accessAllowed', 'accessDenied', 'accessDialogOpened', 'accessDialogClosed', 'streamCreated', 'streamDestroyed',

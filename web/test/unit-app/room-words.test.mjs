@@ -43,6 +43,22 @@ test('the status line says while the room is being recorded, and a notice asks f
   assert.equal(status(machine), 'You and 1 other person are here.');
 });
 
+test('the status line says while the room is being broadcast, also while it is recorded, and a notice asks for consent', () => {
+  const machine = new RoomMachine().inside().tell('broadcast', { isBroadcast: true, asks: true });
+  assert.deepEqual(statusOf(machine.state, strings), { text: 'This session is being broadcast live.', tone: 'bad' });
+  assert.deepEqual(noticeOf(machine.state, strings)?.actions, ['beBroadcast', 'notBroadcast']);
+  assert.deepEqual(machine.tell('broadcastConsent', { accept: true }).effects, [{ do: 'broadcastConsent', accept: true }]);
+  assert.equal(noticeOf(machine.state, strings), null);
+  machine.tell('recording', { isRecorded: true, asks: false });
+  assert.equal(status(machine), 'This session is being recorded and broadcast live.');
+  machine.tell('recording', { isRecorded: false, asks: false });
+  machine.tell('passed', { passing: machine.state.passing });
+  machine.tell('broadcast', { isBroadcast: false, asks: false });
+  assert.equal(status(machine), 'The live broadcast has ended.');
+  machine.tell('passed', { passing: machine.state.passing });
+  assert.equal(status(machine), 'You and 1 other person are here.');
+});
+
 test('every end of a visit has a title, a sentence and a next step', () => {
   const reasons = [
     'left', 'removed', 'banned', 'closed', 'replaced', 'room_full', 'room_locked', 'room_refused', 'room_banned', 'room_mesh', 'room_other', 'room_not_found',

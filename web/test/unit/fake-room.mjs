@@ -22,10 +22,14 @@ export class FakeRoom {
   muted = false;
   /** @type {object[] | undefined} the archives into which the session is recorded */
   archives;
+  /** @type {object[] | undefined} the live broadcasts of the session */
+  broadcasts;
   /** @type {'composed' | 'individual' | undefined} how moderators may record */
   moderatorArchives;
   /** @type {boolean[]} the answers to the question whether clients may be recorded */
   consents = [];
+  /** @type {boolean[]} the same of broadcasts */
+  broadcastConsents = [];
   /** Number of connections on a page of the roster. The test sends the pages after the first with `turnPage`. */
   pageSize = 1000;
   /** The state of the clients' media with the server. */
@@ -80,6 +84,7 @@ export class FakeRoom {
     const joined = {
       type: 'session.joined', sessionId, connectionId: connection.connectionId, connection, mediaMode: this.mediaMode, muted: this.muted,
       capabilities: this.capabilities, ...this.page(sessionId, from), ...this.archives ? { archives: this.archives } : {},
+      ...this.broadcasts ? { broadcasts: this.broadcasts } : {},
       ...this.moderatorArchives ? { moderatorArchives: this.moderatorArchives } : {},
     };
     members.push(from);
@@ -131,8 +136,8 @@ export class FakeRoom {
   }
 
   /** @param {FakeClient} _from @param {any} message */
-  'session.consent'(_from, { accept }) {
-    this.consents.push(accept);
+  'session.consent'(_from, { accept, broadcast }) {
+    (broadcast ? this.broadcastConsents : this.consents).push(accept);
   }
 
   /** @param {FakeClient} _from @param {any} message */

@@ -159,6 +159,21 @@ describe('In a room', () => {
     assert.equal(cat.room.hostsMayRecord, false);
   });
 
+  test('a room says that it is being broadcast, and whether it asks for consent', async () => {
+    const ann = await inside('ann');
+    /** @type {any[]} */
+    const news = [];
+    ann.room.on({ broadcast: (/** @type {any} */ { isBroadcast, asks }) => news.push([isBroadcast, asks]) });
+    const sessionId = ann.room.session?.sessionId ?? '';
+    server.broadcast(sessionId, { type: 'session.broadcastStarted', broadcastId: 'x', consent: true });
+    await settled();
+    await ann.room.acceptBroadcast(true);
+    assert.deepEqual([ann.room.broadcast, server.broadcastConsents], [{ isBroadcast: true, asks: false }, [true]]);
+    server.broadcast(sessionId, { type: 'session.broadcastStopped', broadcastId: 'x' });
+    await settled();
+    assert.deepEqual(news, [[true, true], [false, false]]);
+  });
+
   test('a file is announced with a safe name, and sent with the secret of its upload', async () => {
     const sent = /** @type {any[]} */ ([]);
     const sendFile = async (/** @type {any} */ url, /** @type {any} */ { secret }) => { sent.push([url, secret]); };

@@ -336,6 +336,26 @@ describe('Moderating', () => {
     assert.equal(session.isRecorded, false);
   });
 
+  test('emits the start and the end of broadcasts, and asks for consent apart from recordings', async () => {
+    room.broadcasts = [{ broadcastId: 'x' }];
+    const { session, client } = join('a');
+    /** @type {any[]} */
+    const events = [];
+    for (const name of ['broadcastStarted', 'broadcastStopped']) session.on(name, ({ type, id, consent }) => events.push([type, id, consent]));
+    assert.equal(session.isBroadcast, false);
+    session.connect('good');
+    await settled();
+    assert.deepEqual([events.splice(0), session.isBroadcast, session.asksBroadcastConsent], [[['broadcastStarted', 'x', false]], true, false]);
+    for (let count = 0; count < 2; count += 1) client.tell({ type: 'session.broadcastStarted', sessionId: '1_room', broadcastId: 'y', consent: true });
+    await settled();
+    assert.deepEqual([events.splice(0), session.asksBroadcastConsent, session.asksConsent], [[['broadcastStarted', 'y', true]], true, false]);
+    await session.acceptBroadcast(false);
+    assert.deepEqual([room.broadcastConsents, room.consents, session.asksBroadcastConsent], [[false], [], false]);
+    for (const broadcastId of ['x', 'unknown', 'y']) client.tell({ type: 'session.broadcastStopped', sessionId: '1_room', broadcastId });
+    await settled();
+    assert.deepEqual([events, session.isBroadcast], [[['broadcastStopped', 'x', undefined], ['broadcastStopped', 'y', undefined]], false]);
+  });
+
   test('a moderator starts and stops recordings, and others are refused', async () => {
     const { session } = join('a');
     /** @type {any[]} */

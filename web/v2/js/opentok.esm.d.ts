@@ -80,6 +80,12 @@ export interface ArchiveEvent {
   /** In `archiveStarted`: whether only members who called `acceptRecording(true)` are recorded. OpenTok does not ask. */
   consent?: boolean;
 }
+/** Of the events `broadcastStarted` and `broadcastStopped`. Only in Confab. */
+export interface BroadcastEvent {
+  id: string;
+  /** In `broadcastStarted`: whether only members who called `acceptBroadcast(true)` are broadcast. */
+  consent?: boolean;
+}
 export interface SignalEvent {
   data: string | undefined;
   /** Null if the server sent the signal. */
@@ -100,6 +106,8 @@ export interface SessionEvents extends Record<string, object> {
   /** The session is being recorded, or will be in a moment. Also emitted after connecting to a session that is recorded. */
   archiveStarted: ArchiveEvent;
   archiveStopped: ArchiveEvent;
+  broadcastStarted: BroadcastEvent;
+  broadcastStopped: BroadcastEvent;
   muteForced: { active: boolean };
   [signal: `signal:${string}`]: SignalEvent;
 }
@@ -166,6 +174,12 @@ export interface Session extends Emitter<SessionEvents> {
   readonly asksConsent: boolean;
   /** Accepts or refuses to be recorded, if `archiveStarted` asks for consent. Only in Confab. */
   acceptRecording(accept: boolean): Promise<void>;
+  /** Whether the session is being broadcast live. Only in Confab. */
+  readonly isBroadcast: boolean;
+  /** Whether a broadcast waits for the answer of this person. Only in Confab. */
+  readonly asksBroadcastConsent: boolean;
+  /** Accepts or refuses to be broadcast, if `broadcastStarted` asks for consent. Only in Confab. */
+  acceptBroadcast(accept: boolean): Promise<void>;
   /** Rejects with `OT_NOT_SUPPORTED`. After that, connecting, publishing and subscribing fail with it too. */
   setEncryptionSecret(secret: string): Promise<void>;
   /** Rejects while the session is connected. */
