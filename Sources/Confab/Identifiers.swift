@@ -18,5 +18,7 @@ public typealias RoomID = Wire.RoomID
 public typealias RoomFileID = Wire.RoomFileID
 /// The id of an archive, which is a recording of a session.
 public typealias ArchiveID = Wire.ArchiveID
+/// The id of a live broadcast of a session.
+public typealias BroadcastID = Wire.BroadcastID
 /// The id of a call between two people. Both people's devices know the call by this id.
 public typealias CallID = Wire.CallID

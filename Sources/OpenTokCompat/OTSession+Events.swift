@@ -21,7 +21,8 @@ extension OTSession {
         case .disconnected: ended()
         // If a stream of this client was muted, its publisher reports that. OpenTok has no delegate methods for the
         // other events.
-        case .muted, .connectionReconnecting, .connectionReconnected, .mediaModeChanged, .speaking, .streamQuality:
+        case .muted, .connectionReconnecting, .connectionReconnected, .mediaModeChanged, .speaking, .streamQuality,
+            .broadcastStarted, .broadcastStopped:
             break
         }
     }

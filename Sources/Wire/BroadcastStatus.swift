@@ -6,6 +6,7 @@ public enum HLSStatus: String, Hashable, Sendable, CaseIterable {
     case ready
     /// A playlist was requested lately.
     case live
+    /// The playlist has its end. Viewers can still play what is in it.
     case ended
     /// The broadcast has failed.
     case error
@@ -15,6 +16,7 @@ public enum HLSStatus: String, Hashable, Sendable, CaseIterable {
 public enum RTMPStatus: String, Hashable, Sendable, CaseIterable {
     /// First, until media arrives at the target.
     case connecting
+    /// Media arrives at the target.
     case live
     /// The target cannot be reached, refuses the stream, or is too slow.
     case offline

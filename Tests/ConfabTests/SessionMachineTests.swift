@@ -36,11 +36,12 @@ struct SessionMachineTests {
         #expect(machine.handle(.connect) == [.status(.connecting), .join])
     }
 
+    private func events(_ effects: [SessionMachine.Effect]) -> [Session.Event] {
+        effects.compactMap { if case .event(let event) = $0 { event } else { nil } }
+    }
+
     @Test("recordings start and stop once each, also those from before the client joined")
     func recordings() {
-        func events(_ effects: [SessionMachine.Effect]) -> [Session.Event] {
-            effects.compactMap { if case .event(let event) = $0 { event } else { nil } }
-        }
         var machine = SessionMachine()
         _ = machine.handle(.connect)
         var joined = SessionNotice.Joined()
@@ -54,6 +55,24 @@ struct SessionMachineTests {
         #expect(Session.Archive(info).asksConsent && Session.Archive(first).name == "Meeting")
         let stopped = SessionNotice.archiveStopped(.init(session: id, archive: second))
         #expect(events(machine.handle(.notice(stopped))) == [.archiveStopped(Session.Archive(info))])
+        #expect(machine.handle(.notice(stopped)).isEmpty)
+    }
+
+    @Test("broadcasts are reported once each, also those that run when the client joins")
+    func broadcasts() {
+        var machine = SessionMachine()
+        _ = machine.handle(.connect)
+        var joined = SessionNotice.Joined()
+        let (first, second) = (BroadcastInfo(BroadcastID(high: 1, low: 1)), BroadcastID(high: 1, low: 2))
+        (joined.session, joined.connection.id, joined.broadcasts) = (id, own, [first])
+        #expect(events(machine.handle(.joined(.success(joined)))) == [.broadcastStarted(Session.Broadcast(first))])
+        let info = BroadcastInfo(second, asks: true)
+        let started = SessionNotice.broadcastStarted(.init(session: id, info))
+        #expect(events(machine.handle(.notice(started))) == [.broadcastStarted(Session.Broadcast(info))])
+        #expect(machine.handle(.notice(started)).isEmpty)
+        #expect(Session.Broadcast(info).asksConsent && !Session.Broadcast(first).asksConsent)
+        let stopped = SessionNotice.broadcastStopped(.init(session: id, broadcast: second))
+        #expect(events(machine.handle(.notice(stopped))) == [.broadcastStopped(Session.Broadcast(info))])
         #expect(machine.handle(.notice(stopped)).isEmpty)
     }
 

@@ -59,13 +59,13 @@ struct StorageArchiveTests: StorageFixtures {
             let foreign = archive(9) { $0.project = "2000" }
             try await storage.commit((all + [foreign]).map { .archiveStored($0) })
             var page = try await storage.archives(of: "1000", session: nil, offset: 0, limit: 2)
-            #expect(page.count == 5 && page.archives == [all[4], all[3]])
+            #expect(page.count == 5 && page.records == [all[4], all[3]])
             page = try await storage.archives(of: "1000", session: nil, offset: 4, limit: 9)
-            #expect(page.count == 5 && page.archives == [all[0]])
+            #expect(page.count == 5 && page.records == [all[0]])
             page = try await storage.archives(of: "1000", session: other, offset: 0, limit: 9)
-            #expect(page.count == 2 && page.archives == [all[3], all[1]])
+            #expect(page.count == 2 && page.records == [all[3], all[1]])
             page = try await storage.archives(of: "1000", session: nil, offset: 9, limit: 9)
-            #expect(page.count == 5 && page.archives.isEmpty)
+            #expect(page.count == 5 && page.records.isEmpty)
         }
     }
 
@@ -85,8 +85,9 @@ struct StorageArchiveTests: StorageFixtures {
         }
         try await withDirectory { directory in
             let storage = try SQLiteStorage(directory: directory)
-            try await storage.execute("DROP TABLE archive")
-            try await storage.execute("DELETE FROM grdb_migrations WHERE identifier LIKE 'v11 %'")
+            for table in ["archive", "broadcast"] { try await storage.execute("DROP TABLE \(table)") }
+            try await storage.execute(
+                "DELETE FROM grdb_migrations WHERE identifier LIKE 'v11 %' OR identifier LIKE 'v12 %'")
             try await storage.close()
             let upgraded = try SQLiteStorage(directory: directory)
             try await upgraded.commit([.archiveStored(full)])

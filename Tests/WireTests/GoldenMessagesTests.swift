@@ -248,7 +248,7 @@ enum MessageTypes {
         "session.subscribed", "session.unsubscribed", "session.negotiate", "session.signal", "session.muted",
         "roulette.waiting", "roulette.matched", "roulette.partner", "roulette.ended", "roulette.count", "ice.servers",
         "session.mediaModeChanged", "session.subscriptionChanged", "session.layersWanted", "session.speaking",
-        "session.archiveStarted", "session.archiveStopped",
+        "session.archiveStarted", "session.archiveStopped", "session.broadcastStarted", "session.broadcastStopped",
         "session.streamQuality", "media.answer", "media.estimate", "media.closed",
         "presence.self", "presence.person", "presence.linkCode", "presence.linked", "presence.unlinked",
         "presence.deleted", "presence.devices", "presence.blocked", "nearby.list", "nearby.changed", "call.placed",

@@ -159,6 +159,14 @@ public actor Session {
         try await request(.consent(.init(session: id, accept: accept)))
     }
 
+    /// Accepts or refuses that the streams of this client are broadcast live. If a broadcast asks for consent, it contains them only
+    /// while the client accepts. The answer applies until the session is no longer broadcast.
+    ///
+    /// - Throws: an error of the connection.
+    public func acceptBroadcast(_ accept: Bool) async throws(ConfabError) {
+        try await request(.consent(.init(session: id, accept: accept, broadcast: true)))
+    }
+
     /// Starts to record the session. The event `archiveStarted` has the archive. Moderators only, and only if the server permits it
     /// (`recording.moderatorsMayRecord`).
     ///

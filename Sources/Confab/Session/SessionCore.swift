@@ -124,8 +124,9 @@ final class SessionCore: Sendable {
     /// Updates the list of members and streams that a new iteration receives first.
     private static let fold: EventSource<Session.Event>.Fold = { present, event in
         switch event {
-        case .connectionCreated, .streamCreated, .archiveStarted: present.append(event)
+        case .connectionCreated, .streamCreated, .archiveStarted, .broadcastStarted: present.append(event)
         case .archiveStopped(let archive): present.removeAll { $0 == .archiveStarted(archive) }
+        case .broadcastStopped(let broadcast): present.removeAll { $0 == .broadcastStarted(broadcast) }
         case .streamChanged(let stream):
             let index = present.firstIndex {
                 if case .streamCreated(let one) = $0 { one.id == stream.id } else { false }
@@ -165,6 +166,8 @@ extension SessionNotice {
         case .speaking(let notice): notice.session
         case .archiveStarted(let notice): notice.session
         case .archiveStopped(let notice): notice.session
+        case .broadcastStarted(let notice): notice.session
+        case .broadcastStopped(let notice): notice.session
         }
     }
 }

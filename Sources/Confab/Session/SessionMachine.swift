@@ -44,6 +44,8 @@ struct SessionMachine: Sendable {
     private var streamOrder: [StreamID] = []
     /// The archives into which the session is recorded.
     private var archives: [ArchiveID: Session.Archive] = [:]
+    /// The live broadcasts of the session.
+    private var broadcasts: [BroadcastID: Session.Broadcast] = [:]
     /// Whether to leave the session as soon as it is joined or the connection is restored, because `disconnect` was
     /// called before.
     private var isLeaving = false
@@ -96,6 +98,7 @@ struct SessionMachine: Sendable {
             effects.append(.joinEnded(nil))
             add(joined.connections, joined.streams, &effects)
             for archive in joined.archives ?? [] { started(archive, &effects) }
+            for broadcast in joined.broadcasts ?? [] { started(broadcast, &effects) }
             if joined.muted { effects.append(.event(.muted(active: true, stream: nil))) }
             if isLeaving { leave(&effects) }
         }
@@ -143,7 +146,8 @@ struct SessionMachine: Sendable {
     }
 
     private mutating func ended(_ reason: Session.Reason, _ effects: inout [Effect]) {
-        (members, order, published, streamOrder, connection, archives) = ([:], [], [:], [], nil, [:])
+        (members, order, published, streamOrder, connection) = ([:], [], [:], [], nil)
+        (archives, broadcasts) = ([:], [:])
         isLeaving = false
         enter(.notConnected, &effects)
         effects.append(.event(.disconnected(reason)))
@@ -196,6 +200,10 @@ struct SessionMachine: Sendable {
         case .archiveStopped(let stopped):
             guard let archive = archives.removeValue(forKey: stopped.archive) else { break }
             effects.append(.event(.archiveStopped(archive)))
+        case .broadcastStarted(let started): self.started(started.broadcast, &effects)
+        case .broadcastStopped(let stopped):
+            guard let broadcast = broadcasts.removeValue(forKey: stopped.broadcast) else { break }
+            effects.append(.event(.broadcastStopped(broadcast)))
         case .joined, .published: break
         }
     }
@@ -205,6 +213,13 @@ struct SessionMachine: Sendable {
         let archive = Session.Archive(info)
         archives[info.archive] = archive
         effects.append(.event(.archiveStarted(archive)))
+    }
+
+    private mutating func started(_ info: BroadcastInfo, _ effects: inout [Effect]) {
+        guard broadcasts[info.broadcast] == nil, broadcasts.count < Self.maxMembers else { return }
+        let broadcast = Session.Broadcast(info)
+        broadcasts[info.broadcast] = broadcast
+        effects.append(.event(.broadcastStarted(broadcast)))
     }
 
     private mutating func add(

@@ -164,6 +164,16 @@ extension Session {
         }
     }
 
+    /// A live broadcast of a session, which viewers outside it can watch.
+    public struct Broadcast: Hashable, Sendable {
+        /// The broadcast's id.
+        public let id: BroadcastID
+        /// Whether the broadcast contains only the streams of members who accepted with ``Session/acceptBroadcast(_:)``.
+        public let asksConsent: Bool
+
+        init(_ wire: BroadcastInfo) { (id, asksConsent) = (wire.broadcast, wire.asks ?? false) }
+    }
+
     /// Something that happened in a session.
     public enum Event: Hashable, Sendable {
         /// Another client joined.
@@ -197,6 +207,11 @@ extension Session {
         case archiveStarted(Archive)
         /// The session is no longer recorded into this archive.
         case archiveStopped(Archive)
+        /// The session is being broadcast live, or will be in a moment. Also sent after joining a session that is broadcast. Show
+        /// this to the user until all broadcasts have stopped.
+        case broadcastStarted(Broadcast)
+        /// A broadcast of the session has ended.
+        case broadcastStopped(Broadcast)
         /// The session could not be joined, or is lost. ``disconnected(_:)`` follows.
         case failed(ConfabError)
         /// The client is no longer in the session.

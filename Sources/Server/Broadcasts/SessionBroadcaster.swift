@@ -10,4 +10,7 @@ protocol SessionBroadcaster: Sendable {
 
     /// Why no broadcast may be started now; nil if one may.
     var refusal: WireError? { get }
+
+    /// Ends all broadcasts, and reports them as `ended`. Returns when viewers and targets have got what was composed.
+    func stop() async
 }

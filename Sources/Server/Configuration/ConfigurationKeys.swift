@@ -25,6 +25,7 @@ extension Setting {
         ("Limits per client", limits), ("Connections", connection), ("RouletteTok clients (Socket.IO)", socketIO),
         ("Roulette", pairing + moderation), ("People and calls", people), ("Rooms", rooms), ("PerchRTC clients", perch),
         ("Push notifications", push), ("Webhooks", webhooks), ("Recording", recording + archives),
+        ("Broadcasts", broadcasts),
         ("Several nodes", cluster),
     ]
 

@@ -18,6 +18,7 @@ struct GatewayMetrics {
     private let archives = ArchiveState.allCases.map {
         ($0, Gauge(label: "confab_archives", dimensions: [("state", $0.rawValue)]))
     }
+    private let broadcasts = Gauge(label: "confab_broadcasts")
     let rings = Counter(label: "confab_calls_placed_total")
     /// One counter per call outcome, as the caller sees the outcome.
     let endings = [CallOutcome: Counter](
@@ -90,6 +91,7 @@ struct GatewayMetrics {
         "confab_calls_placed_total": "Calls that started to ring.",
         "confab_calls_ended_total": "Calls that ended, by outcome as the caller sees it.",
         "confab_archives": "Archives that are being recorded, finished or composed, by state.",
+        "confab_broadcasts": "Live broadcasts that run, or are about to begin or end.",
         "confab_sessions": "Sessions with at least one connection.",
         "confab_roulette_matches": "Roulette matches in progress.",
         "confab_roulette_waiting": "People waiting in the roulette queue.",
@@ -115,6 +117,7 @@ struct GatewayMetrics {
         active.record(calls.active)
         let states = hub.archiveStates
         for (state, gauge) in archives { gauge.record(states[state] ?? 0) }
+        broadcasts.record(hub.broadcastCount)
         media.record(hub.bandwidthRefusals)
         rooms.record(hub)
     }

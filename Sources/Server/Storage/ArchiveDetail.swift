@@ -2,7 +2,7 @@ import Signaling
 import Wire
 
 /// The column `archive.detail`: what no statement searches for, as a JSON object. Members may be added, but never renamed.
-enum ArchiveDetail {
+enum ArchiveDetail: StoredDetail {
     // MARK: Writing
 
     static func bytes(of archive: ArchiveRecord) -> [UInt8] {
@@ -33,32 +33,12 @@ enum ArchiveDetail {
         ])
     }
 
-    private static func value(_ layout: CompositionLayout) -> JSONValue {
-        object([
-            ("type", .string(layout.type)), ("stylesheet", text(layout.stylesheet)),
-            ("screenshareType", text(layout.screenshareType)),
-        ])
-    }
-
-    private static func value(_ selection: SelectedStream) -> JSONValue {
-        object([
-            ("stream", .string("\(selection.stream)")), ("hasAudio", .bool(selection.hasAudio)),
-            ("hasVideo", .bool(selection.hasVideo)),
-        ])
-    }
-
     private static func value(_ file: RecordedFile) -> JSONValue {
         object([
             ("stream", .string("\(file.stream)")), ("name", .string(file.name)), ("size", .integer(file.size)),
             ("start", milliseconds(file.start)), ("stop", milliseconds(file.stop)),
             ("connectionData", .string(file.connectionData)), ("videoType", text(file.videoType?.rawValue)),
         ])
-    }
-
-    private static func text(_ text: String?) -> JSONValue? { text.map { .string($0) } }
-    private static func milliseconds(_ time: Duration) -> JSONValue { .integer(Int64(time.wholeMilliseconds)) }
-    private static func object(_ members: [(String, JSONValue?)]) -> JSONValue {
-        .object(JSONObject(members.compactMap { name, value in value.map { .init(name: name, value: $0) } }))
     }
 
     // MARK: Reading
@@ -92,18 +72,8 @@ enum ArchiveDetail {
         request.isAutomatic = bool(object, "isAutomatic") ?? false
         request.maxBitrate = integer(object, "maxBitrate").flatMap { Int(exactly: $0) }
         request.quantization = integer(object, "quantization").flatMap { Int(exactly: $0) }
-        if case .object(let layout)? = object["layout"], let type = string(layout, "type") {
-            request.layout = CompositionLayout(
-                type, stylesheet: string(layout, "stylesheet"), screenshareType: string(layout, "screenshareType"))
-        }
+        request.layout = layout(object)
         return request
-    }
-
-    private static func selection(_ object: JSONObject) -> SelectedStream? {
-        guard let stream = string(object, "stream").flatMap({ StreamID($0) }), let hasAudio = bool(object, "hasAudio"),
-            let hasVideo = bool(object, "hasVideo")
-        else { return nil }
-        return SelectedStream(stream, hasAudio: hasAudio, hasVideo: hasVideo)
     }
 
     private static func file(_ object: JSONObject) -> RecordedFile? {
@@ -114,29 +84,5 @@ enum ArchiveDetail {
         return RecordedFile(
             stream: stream, name: name, size: size, start: start, stop: stop, connectionData: data,
             videoType: string(object, "videoType").flatMap(VideoType.init))
-    }
-
-    private static func list<Element>(
-        _ object: JSONObject, _ name: String, _ read: (JSONObject) -> Element?
-    ) -> [Element]? {
-        guard case .array(let values)? = object[name] else { return nil }
-        let elements = values.compactMap { if case .object(let object) = $0 { read(object) } else { nil } }
-        return elements.count == values.count ? elements : nil
-    }
-
-    private static func string(_ object: JSONObject, _ name: String) -> String? {
-        if case .string(let text)? = object[name] { text } else { nil }
-    }
-
-    private static func bool(_ object: JSONObject, _ name: String) -> Bool? {
-        if case .bool(let value)? = object[name] { value } else { nil }
-    }
-
-    private static func integer(_ object: JSONObject, _ name: String) -> Int64? {
-        if case .integer(let number)? = object[name] { number } else { nil }
-    }
-
-    private static func time(_ object: JSONObject, _ name: String) -> Duration? {
-        integer(object, name).map { .milliseconds($0) }
     }
 }

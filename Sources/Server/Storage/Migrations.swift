@@ -40,6 +40,9 @@ enum Migrations {
         migrator.registerMigration("v11 archives") { db in
             try db.execute(sql: version11)
         }
+        migrator.registerMigration("v12 broadcasts") { db in
+            try db.execute(sql: version12)
+        }
         return migrator
     }
 
@@ -385,5 +388,22 @@ enum Migrations {
         CREATE INDEX archiveByProject ON archive (project, createdAt);
         CREATE INDEX archiveBySession ON archive (session, createdAt);
         CREATE INDEX archiveByStatus ON archive (status, node, updatedAt);
+        """
+
+    /// `detail` has everything that no statement searches for, as JSON.
+    private static let version12 = """
+        CREATE TABLE broadcast (
+            id BLOB NOT NULL PRIMARY KEY CHECK (length(id) = 16),
+            project TEXT NOT NULL,
+            session TEXT NOT NULL,
+            status TEXT NOT NULL,
+            node TEXT NOT NULL,
+            createdAt INTEGER NOT NULL,
+            updatedAt INTEGER NOT NULL,
+            detail BLOB NOT NULL
+        ) WITHOUT ROWID;
+        CREATE INDEX broadcastByProject ON broadcast (project, createdAt);
+        CREATE INDEX broadcastBySession ON broadcast (session, createdAt);
+        CREATE INDEX broadcastByStatus ON broadcast (status, node, updatedAt);
         """
 }

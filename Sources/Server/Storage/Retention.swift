@@ -14,7 +14,7 @@ struct Retention: Service {
     let live: LiveConfiguration
     let logger: Logger
 
-    /// How long an archive that has expired or failed remains in lists.
+    /// How long an archive that has expired or failed, or a broadcast that has ended, remains in lists.
     static let endedArchives: Duration = .seconds(30 * 86400)
     /// How often to check whether the clock is confirmed, while it is not.
     private static let pause: Duration = .seconds(60)
@@ -42,6 +42,7 @@ struct Retention: Service {
         await delete(.pushEndpoints, "push endpoints", olderThan: now - retention.pushEndpoints)
         await delete(.profiles, "profiles", olderThan: now - retention.profiles)
         await delete(.archives, "entries of archives", olderThan: now - Self.endedArchives)
+        await delete(.broadcasts, "entries of broadcasts", olderThan: now - Self.endedArchives)
         await delete(.bans, "bans that have ended", olderThan: now)
         await delete(.revokedTokens, "revoked tokens that have expired", olderThan: now)
         return true
@@ -162,6 +163,8 @@ public enum OldRecords: CaseIterable, Sendable {
     /// Archives that have expired before the limit. Their files have already been deleted. ``ArchiveExpiry`` deletes those that
     /// have failed, because they have files.
     case archives
+    /// Broadcasts that ended before the limit.
+    case broadcasts
     /// Profiles of people who were last online before the limit and who have no contacts, linked devices or push
     /// endpoints.
     case profiles
@@ -231,7 +234,10 @@ extension SQLTransaction {
         case .pushEndpoints: (table, column) = ("pushEndpoint", "createdAt")
         case .bans: (table, column) = ("ban", "expiresAt")
         case .revokedTokens: (table, column) = ("revokedToken", "expiresAt")
-        case .archives: return try deleteEndedArchives(before: moment, limit: limit)
+        case .archives:
+            return try deleteEnded("archive", in: "'expired'", before: moment, limit: limit)
+        case .broadcasts:
+            return try deleteEnded("broadcast", in: "'stopped', 'failed'", before: moment, limit: limit)
         case .profiles: return try deleteUnusedProfiles(since: moment, limit: limit)
         }
         // Select rows by these columns, because some tables have no row number.
@@ -239,7 +245,7 @@ extension SQLTransaction {
             switch records {
             case .calls: "owner, call"
             case .revokedTokens: "session, fingerprint"
-            case .reports, .audit, .pushEndpoints, .profiles, .archives, .bans: "id"
+            case .reports, .audit, .pushEndpoints, .profiles, .archives, .broadcasts, .bans: "id"
             }
         let key = "(\(columns))"
         return try run(
@@ -262,12 +268,12 @@ extension SQLTransaction {
             [moment.milliseconds, limit])
     }
 
-    /// Deletes at most `limit` rows of archives that expired before `moment`.
-    private func deleteEndedArchives(before moment: Timestamp, limit: Int) throws -> Int {
+    /// Deletes at most `limit` rows of archives or broadcasts with one of these statuses that last changed before `moment`.
+    private func deleteEnded(_ table: String, in statuses: String, before moment: Timestamp, limit: Int) throws -> Int {
         try run(
             """
-            DELETE FROM archive WHERE id IN (
-                SELECT id FROM archive WHERE status = 'expired' AND updatedAt < ? ORDER BY updatedAt LIMIT ?)
+            DELETE FROM \(table) WHERE id IN (
+                SELECT id FROM \(table) WHERE status IN (\(statuses)) AND updatedAt < ? ORDER BY updatedAt LIMIT ?)
             """, [moment.milliseconds, limit])
     }
 }

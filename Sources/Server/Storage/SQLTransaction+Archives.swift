@@ -18,16 +18,22 @@ extension SQLTransaction {
         try rows("SELECT * FROM archive WHERE id = ?", [id.blob]).first.map { try ArchiveRecord(row: $0) }
     }
 
-    func archives(of project: String, session: SessionID?, offset: Int, limit: Int) throws -> ArchivePage {
+    /// Returns one page of the archives or broadcasts of a project, newest first.
+    ///
+    /// - Parameter session: the session to which they belong; nil for all.
+    func page<Record>(
+        of table: String, project: String, session: SessionID?, offset: Int, limit: Int,
+        _ make: (SQLRow) throws -> Record
+    ) throws -> StoredPage<Record> {
         let matches = session == nil ? "project = ?" : "project = ? AND session = ?"
         let arguments: [(any SQLArgument)?] = [project] + (session.map { [$0.text] } ?? [])
-        var page = ArchivePage()
+        var page = StoredPage<Record>()
         page.count =
-            try rows("SELECT COUNT(*) AS number FROM archive WHERE \(matches)", arguments).first?.value("number") ?? 0
-        page.archives = try rows(
-            "SELECT * FROM archive WHERE \(matches) ORDER BY createdAt DESC, id DESC LIMIT ? OFFSET ?",
+            try rows("SELECT COUNT(*) AS number FROM \(table) WHERE \(matches)", arguments).first?.value("number") ?? 0
+        page.records = try rows(
+            "SELECT * FROM \(table) WHERE \(matches) ORDER BY createdAt DESC, id DESC LIMIT ? OFFSET ?",
             arguments + [max(0, limit), max(0, offset)]
-        ).map { try ArchiveRecord(row: $0) }
+        ).map(make)
         return page
     }
 
@@ -47,8 +53,12 @@ extension SQLStorage {
     /// Returns one page of a project's archives.
     public func archives(
         of project: String, session: SessionID?, offset: Int, limit: Int
-    ) async throws -> ArchivePage {
-        try await read { try $0.archives(of: project, session: session, offset: offset, limit: limit) }
+    ) async throws -> StoredPage<ArchiveRecord> {
+        try await read { transaction in
+            try transaction.page(
+                of: "archive", project: project, session: session, offset: offset, limit: limit
+            ) { try ArchiveRecord(row: $0) }
+        }
     }
 
     /// Returns the archives that are recorded, completed or composed.

@@ -27,6 +27,7 @@ extension SQLTransaction {
         case .roomStored(let room): try store(room)
         case .roomForgotten(let room): try run("DELETE FROM room WHERE id = ?", [room.blob])
         case .archiveStored(let archive): try store(archive)
+        case .broadcastStored(let broadcast): try store(broadcast)
         case .archiveForgotten(let archive): try run("DELETE FROM archive WHERE id = ?", [archive.blob])
         case .callPlaced(let call): try place(call.withoutNUL)
         case .callAccepted(let call, let at, people: _):

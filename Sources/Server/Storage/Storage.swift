@@ -2,7 +2,7 @@ public import Signaling
 public import Wire
 
 /// Persistent storage for blocks, bans and reports; for people with their devices, contacts and push endpoints; for ongoing
-/// and past calls; for persistent rooms; for archives; and for events that wait for webhooks.
+/// and past calls; for persistent rooms; for archives and broadcasts; and for events that wait for webhooks.
 ///
 /// It stores data durably and limits its size. It makes no decisions: `Signaling` decides who may block or ban whom. Its
 /// invariant: when `commit` returns, all of its changes survive a power failure; when it throws, none of them is stored.
@@ -98,7 +98,9 @@ public protocol Storage: WebhookOutbox {
     /// Returns one page of a project's archives, newest first, and how many there are in all.
     ///
     /// - Parameter session: the session whose archives are returned; `nil` for all.
-    func archives(of project: String, session: SessionID?, offset: Int, limit: Int) async throws -> ArchivePage
+    func archives(
+        of project: String, session: SessionID?, offset: Int, limit: Int
+    ) async throws -> StoredPage<ArchiveRecord>
 
     /// Returns the archives that are recorded, completed or composed on a node of a cluster, oldest first.
     ///
@@ -118,6 +120,23 @@ public protocol Storage: WebhookOutbox {
     ///
     /// - Parameter node: the node's name; empty without a cluster.
     func failedArchives(before moment: Timestamp, node: String, limit: Int) async throws -> [ArchiveRecord]
+
+    // MARK: Broadcasts
+
+    /// Returns a broadcast; `nil` if there is none.
+    func broadcast(_ id: BroadcastID) async throws -> BroadcastRecord?
+
+    /// Returns one page of a project's broadcasts, newest first, and how many there are in all.
+    ///
+    /// - Parameter session: the session whose broadcasts are returned; `nil` for all.
+    func broadcasts(
+        of project: String, session: SessionID?, offset: Int, limit: Int
+    ) async throws -> StoredPage<BroadcastRecord>
+
+    /// Returns the broadcasts that run on a node of a cluster, oldest first.
+    ///
+    /// - Parameter node: the node's name; empty without a cluster.
+    func runningBroadcasts(of node: String) async throws -> [BroadcastRecord]
 
     // MARK: Push endpoints
 
@@ -271,15 +290,18 @@ extension Storage {
     }
 }
 
-/// A page of the list of archives.
-public struct ArchivePage: Hashable, Sendable {
-    /// How many archives the list has in all.
+/// A page of a list of archives or broadcasts.
+public struct StoredPage<Record> {
+    /// How many records the list has in all.
     public var count = 0
-    /// The archives on this page, newest first.
-    public var archives: [ArchiveRecord] = []
+    /// The records on this page, newest first.
+    public var records: [Record] = []
 
     public init() {}
 }
+
+extension StoredPage: Equatable where Record: Equatable {}
+extension StoredPage: Sendable where Record: Sendable {}
 
 /// A stored report, with its number and when it was closed.
 public struct StoredReport: Hashable, Sendable {

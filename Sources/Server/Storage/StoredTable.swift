@@ -32,6 +32,7 @@ struct StoredTable: Sendable {
         StoredTable(name: "audit", key: ["id"], numbers: .unique),
         StoredTable(name: "room", key: ["id"]),
         StoredTable(name: "archive", key: ["id"]),
+        StoredTable(name: "broadcast", key: ["id"]),
         StoredTable(name: "project", key: ["apiKey"]),
         StoredTable(name: "deletedProject", key: ["apiKey"]),
         StoredTable(name: "webhookEvent", key: ["id"], numbers: .unique),

@@ -30,7 +30,7 @@ struct WebhookBody: Equatable, Sendable {
         }
     }
 
-    /// Nil for an archive, whose end is not reported separately.
+    /// Nil for an archive or a broadcast, whose end is not reported separately.
     let kind: Kind?
     let isEnd: Bool
     /// The ID of the connection or stream; empty for a session.
@@ -56,9 +56,11 @@ struct WebhookBody: Equatable, Sendable {
             reason = Reason(why)
         case .archive(let archive):
             (kind, subject, detail, isEnd) = (nil, archive.id.description, [], false)
-            var writer = JSONWriter()
-            writer.value(archive.callbackJSON)
-            bytes = writer.bytes
+            bytes = Self.bytes(archive.callbackJSON)
+            return
+        case .broadcast(let broadcast):
+            (kind, subject, detail, isEnd) = (nil, broadcast.id.description, [], false)
+            bytes = Self.bytes(broadcast.callbackJSON)
             return
         }
         isEnd = event.kind == .sessionDestroyed || reason != nil
@@ -75,6 +77,12 @@ struct WebhookBody: Equatable, Sendable {
         (self.kind, isEnd, subject, self.detail) = (kind, true, "", detail)
         bytes = Self.bytes(
             kind, isEnd: true, detail, project: project, session: session, at: at, kind == .session ? nil : reason)
+    }
+
+    private static func bytes(_ value: JSONValue) -> [UInt8] {
+        var writer = JSONWriter()
+        writer.value(value)
+        return writer.bytes
     }
 
     private static func bytes(

@@ -13,7 +13,7 @@ public struct Broadcast: Machine, Equatable, Sendable {
         case announced(until: Timestamp)
         /// The shell composes the streams until this time at the latest. → ending, over
         case live(until: Timestamp)
-        /// The shell ends the broadcast. → over
+        /// The broadcast has ended for the members and in storage. The shell sends what is left of it. → over
         case ending
         case over
     }
@@ -80,7 +80,7 @@ public struct Broadcast: Machine, Equatable, Sendable {
             streams = ChosenStreams(present, consent: context.rules.recordingConsent, accepted: accepted)
             setCounted(true, &context)
         case .restore:
-            if record.status.isRunning { finish(.stopped, .serverRestarted, &context) }
+            if record.status.isRunning { end(.stopped, RecordingEnd.serverRestarted.rawValue, &context) }
             phase = .over
         case .session(let news): handle(news, &context)
         case .operated(let operation, let socket):
@@ -151,23 +151,13 @@ public struct Broadcast: Machine, Equatable, Sendable {
             store(&context)
         case .ended:
             // The shell ends broadcasts by itself only when the server stops.
-            if isLive {
-                leaveSession(&context)
-                finish(.stopped, .serverRestarted, &context)
-            } else if phase == .ending {
-                finish(.stopped, nil, &context)
-            }
+            guard isLive || phase == .ending else { return }
+            if isLive { end(.stopped, RecordingEnd.serverRestarted.rawValue, &context) }
+            phase = .over
         case .failed(_, let failure):
             guard isLive || phase == .ending else { return }
-            if isLive {
-                leaveSession(&context)
-                record.reason = failure.rawValue
-                record.status = .failed
-            }
-            if record.hlsStatus != nil { record.hlsStatus = .error }
-            record.rtmpStatuses = record.rtmpStatuses.map { _ in .error }
+            if isLive { end(.failed, failure.rawValue, &context) }
             phase = .over
-            store(&context)
         }
     }
 
@@ -191,27 +181,22 @@ public struct Broadcast: Machine, Equatable, Sendable {
     private mutating func stop(_ reason: RecordingEnd, _ context: inout Context) {
         switch phase {
         case .announced:
-            leaveSession(&context)
-            finish(.stopped, reason, &context)
+            end(.stopped, reason.rawValue, &context)
+            phase = .over
         case .live:
-            leaveSession(&context)
-            phase = .ending
-            (record.status, record.reason) = (.stopped, reason.rawValue)
-            store(&context)
+            end(.stopped, reason.rawValue, &context)
             context.broadcast(.end(id))
+            phase = .ending
         case .ending, .over: break
         }
     }
 
-    /// Nothing is sent to viewers and targets.
-    ///
-    /// - Parameter reason: nil if it is known already.
-    private mutating func finish(_ status: BroadcastStatus, _ reason: RecordingEnd?, _ context: inout Context) {
-        record.status = status
-        record.reason = reason?.rawValue ?? record.reason
-        if record.hlsStatus != nil { record.hlsStatus = .ended }
-        record.rtmpStatuses = record.rtmpStatuses.map { _ in .offline }
-        phase = .over
+    /// Stores and reports that viewers and targets get nothing more.
+    private mutating func end(_ status: BroadcastStatus, _ reason: String, _ context: inout Context) {
+        leaveSession(&context)
+        (record.status, record.reason) = (status, reason)
+        if record.hlsStatus != nil { record.hlsStatus = status == .failed ? .error : .ended }
+        record.rtmpStatuses = record.rtmpStatuses.map { _ in status == .failed ? .error : .offline }
         store(&context)
     }
 

@@ -136,7 +136,7 @@ public enum BroadcastReport: Equatable, Sendable {
     case hls(BroadcastID, HLSStatus)
     /// The status of the RTMP target with this index in the request has changed, or is the same.
     case rtmp(BroadcastID, target: Int, RTMPStatus)
-    /// The broadcast has ended, as `BroadcastCommand.end` requested. Its status over HLS is `ended`, and its targets are offline.
+    /// The broadcast has ended, as `BroadcastCommand.end` requested, or because the server stops.
     case ended(BroadcastID)
     /// The broadcast could not be started, or cannot continue.
     case failed(BroadcastID, BroadcastFailure)

@@ -232,12 +232,12 @@ struct ArchiveRequestTests {
         let layout = try request(sheet)
         for error in [
             #expect(throws: WireError.self) { try start.archive() },
-            #expect(throws: WireError.self) { try layout.archiveLayout() },
+            #expect(throws: WireError.self) { try layout.compositionLayout() },
         ] {
             #expect(error?.code == .malformed && error?.message.contains("Line 2: ") == true, "\(error?.message ?? "")")
         }
         let valid = try request(sheet.replacing(":hover", with: ".focus"))
-        #expect(try valid.archiveLayout().stylesheet?.contains("stream.focus") == true)
+        #expect(try valid.compositionLayout().stylesheet?.contains("stream.focus") == true)
     }
 
     @Test func `a project sees neither the archives nor the sessions of another`() async throws {
@@ -292,14 +292,7 @@ struct ArchiveRequestTests {
 
     // MARK: OpenTok's SDK
 
-    /// Where `scripts/browser-setup --opentok` installs the SDK.
-    private static var python: String? {
-        let caches = NSHomeDirectory() + "/.cache/confab"
-        let names = (try? FileManager.default.contentsOfDirectory(atPath: caches)) ?? []
-        return names.filter { $0.hasPrefix("opentok-") }.sorted().last.map { "\(caches)/\($0)/bin/python" }
-    }
-
-    @Test(.enabled(if: python != nil, "scripts/browser-setup --opentok installs the SDK"))
+    @Test(.enabled(if: OpenTokSDK.python != nil, "scripts/browser-setup --opentok installs the SDK"))
     func `OpenTok's SDK for Python starts, changes, stops, lists and deletes archives`() async throws {
         try await withServer { place, _ in
             let (_, stream) = try await place.publisher()
@@ -348,7 +341,7 @@ struct ArchiveRequestTests {
                 "-B", "-c", script, place.rooms.place.base, project.apiKey, project.apiSecret.revealed,
                 place.session.text, "\(stream)", "\(TestRecorder.began.seconds)",
             ]
-            let python = try #require(Self.python)
+            let python = try #require(OpenTokSDK.python)
             let result = try await blocking { try ChildProgram.run(python, arguments) }
             #expect(result.status == 0 && result.text.hasSuffix("done\n"), "\(result.text)\(result.standardError)")
         }

@@ -18,11 +18,12 @@ struct TestServer: Sendable {
     ///   - logger: where the server logs; nil for nowhere.
     ///   - reloading: when and how the server reloads its configuration.
     ///   - recorder: what records sessions; nil for the server's own recorder.
+    ///   - broadcaster: what composes broadcasts; nil for the server's own, if it has one.
     ///   - configure: changes settings. All timeouts are settings, so tests can shorten them.
     static func run<Result: Sendable>(
         dataDirectory: String? = nil, prometheus: PrometheusMetrics? = nil, supervisor: Supervisor? = nil,
         logger: Logger? = nil, log: LogSettings? = nil, reloading: Reloading? = nil,
-        recorder: TestServerRecorder? = nil,
+        recorder: TestServerRecorder? = nil, broadcaster: TestServerBroadcaster? = nil,
         _ configure: (inout ConfabConfiguration) -> Void = { _ in },
         _ body: @escaping @Sendable (TestServer) async throws -> Result
     ) async throws -> Result {
@@ -46,6 +47,7 @@ struct TestServer: Sendable {
             prometheus: prometheus, supervisor: supervisor, log: log, reloading: reloading
         ) { announce.yield($0.port) }
         server.makeRecorder = recorder?.make
+        server.makeBroadcaster = broadcaster?.make
         let running = server
         // Not a child task, so that a test that fails or exceeds its time limit does not cancel its server too. Hummingbird
         // starts its graceful shutdown in a task of its own. If the server were canceled meanwhile, that task could find the
@@ -84,4 +86,9 @@ struct TestServer: Sendable {
 /// Makes the recorder of a test server. A value, because a function would be mistaken for a trailing closure.
 struct TestServerRecorder: Sendable {
     let make: RecorderFactory
+}
+
+/// Makes the broadcaster of a test server, in the same way.
+struct TestServerBroadcaster: Sendable {
+    let make: BroadcasterFactory
 }

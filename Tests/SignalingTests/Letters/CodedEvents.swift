@@ -22,7 +22,8 @@ struct CodedEvents: Sendable, CustomTestStringConvertible {
 
     static let all = [
         CodedEvents(
-            "Letter", "Letter", Letter.blanks, staying: ["newCall", "reception", "countClients", "hall", "archive"]),
+            "Letter", "Letter", Letter.blanks,
+            staying: ["newCall", "reception", "countClients", "hall", "archive", "broadcast"]),
         CodedEvents(
             "ClientEvent", "ClientEvent", ClientEvent.blanks,
             staying: [
@@ -41,7 +42,7 @@ struct CodedEvents: Sendable, CustomTestStringConvertible {
         CodedEvents("CallAnswer", "CallEvents", CallAnswer.blanks),
         CodedEvents(
             "SessionEvent", "SessionEvents", SessionEvent.blanks,
-            staying: ["operated", "moderated", "archiveStopped", "projectDeleted", "placeLost"]),
+            staying: ["operated", "moderated", "archiveStopped", "broadcastStopped", "projectDeleted", "placeLost"]),
         CodedEvents("RoomSessionEvent", "SessionEvents", RoomSessionEvent.blanks),
         CodedEvents("PoolEvent", "RouletteEvents", PoolEvent.blanks),
         CodedEvents("MatchEvent", "RouletteEvents", MatchEvent.blanks),

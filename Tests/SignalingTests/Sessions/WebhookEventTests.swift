@@ -33,6 +33,7 @@ import Wire
             case .streamCreated(_, let connection): "stream + \(connection.data)"
             case .streamDestroyed(_, let connection, let reason): "stream - \(connection.data) \(reason.rawValue)"
             case .archive(let archive): "archive \(archive.status.rawValue)"
+            case .broadcast(let broadcast): "broadcast \(broadcast.status.rawValue)"
             }
         }
     }

@@ -20,6 +20,7 @@ struct Archive {
     private(set) var rooms: [RoomID: StoredRoom] = [:]
     /// The archives of recordings.
     private(set) var archives: [ArchiveID: ArchiveRecord] = [:]
+    private(set) var broadcasts: [BroadcastID: BroadcastRecord] = [:]
     /// The events for webhooks, in the order in which they were committed.
     private(set) var outbox: [WebhookEvent] = []
     /// The call log of each person, with the newest call last.
@@ -71,6 +72,7 @@ struct Archive {
         case .roomForgotten(let room): rooms[room] = nil
         case .archiveStored(let archive): archives[archive.id] = archive
         case .archiveForgotten(let archive): archives[archive] = nil
+        case .broadcastStored(let broadcast): broadcasts[broadcast.id] = broadcast
         case .webhook(let event): outbox.append(event)
         case .profile(let identity, let person, let profile, let at):
             (profiles[identity], persons[person], profileUses[identity]) = (profile, identity, at)

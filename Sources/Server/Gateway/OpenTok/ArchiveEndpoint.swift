@@ -24,12 +24,12 @@ enum ArchiveEndpoint: Sendable {
             if let refusal = recorder.refusal { throw refusal }
             return try await ask(gateway, project, session, .startArchive(start))
         case .list:
-            let query = try request.archiveQuery(usual: Self.usualPage, maximum: Self.maxPage)
+            let query = try request.listQuery(usual: Self.usualPage, maximum: Self.maxPage)
             let page = try await gateway.read {
                 try await $0.archives(
                     of: project.apiKey, session: query.session, offset: query.offset, limit: query.count)
             }
-            let items = page.archives.map { $0.json(url: gateway.downloadURL(of: $0, project)) }
+            let items = page.records.map { $0.json(url: gateway.downloadURL(of: $0, project)) }
             let response = OpenTokResponse.list(items, of: page.count)
             gateway.charge(response, to: project.apiKey)
             return response
@@ -44,7 +44,7 @@ enum ArchiveEndpoint: Sendable {
             try await gateway.delete(try await self.archive(gateway, project, request))
             return GateResponse(status: 204)
         case .stop: return try await change(gateway, project, request, .stop)
-        case .setLayout: return try await change(gateway, project, request, .setLayout(try request.archiveLayout()))
+        case .setLayout: return try await change(gateway, project, request, .setLayout(try request.compositionLayout()))
         case .changeStreams:
             _ = try await change(gateway, project, request, try request.streamChange())
             return GateResponse(status: 204)
@@ -81,13 +81,13 @@ enum ArchiveEndpoint: Sendable {
 
 extension Gateway {
     /// Reads from storage, and logs why if that fails.
-    fileprivate func read<Result: Sendable>(
+    func read<Result: Sendable>(
         _ body: (any Storage) async throws -> Result
     ) async throws(WireError) -> Result {
         do {
             return try await body(storage)
         } catch {
-            logger.error("Could not read archives", metadata: ["error": "\(error)"])
+            logger.error("Could not read from storage", metadata: ["error": "\(error)"])
             throw .storageFailed
         }
     }
@@ -131,7 +131,7 @@ extension Gateway {
 
 extension WireError {
     fileprivate static let noArchive = WireError(.notFound, "This project has no archive with this ID.")
-    fileprivate static let foreignSession = WireError(
+    static let foreignSession = WireError(
         .sessionInvalid, "Unknown session ID. Use one that this project created.")
     fileprivate static let archiveChanging = WireError(
         .archiveConflict, "This archive is just being moved or deleted. Try again in a few seconds.", retryable: true)

@@ -43,7 +43,8 @@ extension ArchiveRecord {
 }
 
 extension SelectedStream {
-    fileprivate var json: JSONValue {
+    /// The stream in the `streams` of an archive or a broadcast.
+    var json: JSONValue {
         .object(
             JSONObject([
                 .init(name: "streamId", value: .string("\(stream)")), .init(name: "hasAudio", value: .bool(hasAudio)),

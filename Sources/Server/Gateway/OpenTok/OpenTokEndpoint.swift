@@ -14,19 +14,18 @@ enum OpenTokEndpoint: Sendable {
     case createSession
     case signal, stream, streams, setLayoutClasses, disconnect, muteStream, muteAll
     case archive(ArchiveEndpoint)
+    case broadcast(BroadcastEndpoint)
     /// A request that would start something that this server cannot do.
     case unavailable(Feature)
-    /// A list that is always empty, such as that of broadcasts, because this server cannot create its items.
+    /// A list that is always empty, such as that of renders, because this server cannot create its items.
     case emptyList
-    /// A request about one broadcast, call or the like. It does not exist, because this server cannot create
-    /// any.
+    /// A request about one call, render or the like. It does not exist, because this server cannot create any.
     case missing(Feature)
     /// A path that does not exist, or a method that its path does not have.
     case unknown
 
     /// A part of OpenTok that this server does not have.
     enum Feature: String, Sendable {
-        case broadcasts = "Broadcasting"
         case sip = "SIP"
         case audioConnector = "The audio connector"
         case captions = "Captioning"
@@ -56,11 +55,11 @@ enum OpenTokEndpoint: Sendable {
             (.post, project + "/archive/:id/stop", .archive(.stop)),
             (.put, project + "/archive/:id/layout", .archive(.setLayout)),
             (.patch, project + "/archive/:id/streams", .archive(.changeStreams)),
-            (.post, project + "/broadcast", .unavailable(.broadcasts)), (.get, project + "/broadcast", .emptyList),
-            (.get, project + "/broadcast/:id", .missing(.broadcasts)),
-            (.post, project + "/broadcast/:id/stop", .missing(.broadcasts)),
-            (.put, project + "/broadcast/:id/layout", .missing(.broadcasts)),
-            (.patch, project + "/broadcast/:id/streams", .missing(.broadcasts)),
+            (.post, project + "/broadcast", .broadcast(.start)), (.get, project + "/broadcast", .broadcast(.list)),
+            (.get, project + "/broadcast/:id", .broadcast(.describe)),
+            (.post, project + "/broadcast/:id/stop", .broadcast(.stop)),
+            (.put, project + "/broadcast/:id/layout", .broadcast(.setLayout)),
+            (.patch, project + "/broadcast/:id/streams", .broadcast(.changeStreams)),
             (.post, project + "/dial", .unavailable(.sip)),
             (.post, project + "/connect", .unavailable(.audioConnector)),
             (.post, project + "/captions", .unavailable(.captions)),
@@ -93,7 +92,7 @@ enum OpenTokEndpoint: Sendable {
         let refusals: OpenTokResponse.Refusals =
             switch self {
             case .muteStream, .muteAll: .ofMute
-            case .unavailable(.sip), .unavailable(.broadcasts): .withoutMessage
+            case .unavailable(.sip): .withoutMessage
             default: .withMessage
             }
         return EndpointLayers(point: .operation, authorization: .application) { refusals.response(to: $0) }
@@ -108,6 +107,7 @@ enum OpenTokEndpoint: Sendable {
             return OpenTokResponse.created(
                 session, of: project, gateway.runner.wallNow, asJSON: request.http.headers.acceptJSON)
         case .archive(let endpoint): return try await endpoint.respond(gateway, request)
+        case .broadcast(let endpoint): return try await endpoint.respond(gateway, request)
         case .unavailable(let feature): throw .featureUnavailable(feature)
         case .emptyList: return OpenTokResponse.list([])
         case .missing(let feature): throw .featureMissing(feature)

@@ -109,7 +109,7 @@ enum RoomsEndpoint: Sendable {
         case .rooms(let list): body = list.json
         case .token(let token): body = token.json
         // Files and sessions have separate endpoints.
-        case .closed, .file, .admissible, .streams, .archive, .done: return GateResponse(status: 204)
+        case .closed, .file, .admissible, .streams, .archive, .broadcast, .done: return GateResponse(status: 204)
         case .refused(let error): return GateResponse(error)
         }
         let isNew = self == .create || self == .makeToken

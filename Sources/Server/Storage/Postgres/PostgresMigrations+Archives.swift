@@ -15,4 +15,21 @@ extension PostgresMigrations {
         CREATE INDEX archiveBySession ON archive (session, createdAt);
         CREATE INDEX archiveByStatus ON archive (status, node, updatedAt);
         """
+
+    /// `broadcast.detail` has everything that no statement searches for, as JSON.
+    static let version4 = """
+        CREATE TABLE broadcast (
+            id BYTEA PRIMARY KEY CHECK (length(id) = 16),
+            project TEXT COLLATE "C" NOT NULL,
+            session TEXT COLLATE "C" NOT NULL,
+            status TEXT NOT NULL,
+            node TEXT COLLATE "C" NOT NULL,
+            createdAt BIGINT NOT NULL,
+            updatedAt BIGINT NOT NULL,
+            detail BYTEA NOT NULL
+        );
+        CREATE INDEX broadcastByProject ON broadcast (project, createdAt);
+        CREATE INDEX broadcastBySession ON broadcast (session, createdAt);
+        CREATE INDEX broadcastByStatus ON broadcast (status, node, updatedAt);
+        """
 }

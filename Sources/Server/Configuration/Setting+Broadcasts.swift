@@ -1,0 +1,10 @@
+import Signaling
+
+extension Setting {
+    static let broadcasts: [Setting] = [
+        Setting(
+            "broadcast.maxBroadcasts", \.rules.maxBroadcasts, count,
+            "Maximum live broadcasts at the same time. Each takes about one processor core.",
+            "Consent and notice are those of recordings (recording.consent, recording.notice).", applies: .atReload)
+    ]
+}
