@@ -80,6 +80,18 @@ import Wire
         #expect(queue.settle([false]).failures.map(\.archives) == [[record.id]])
     }
 
+    @Test("a change of a broadcast that was not stored is reported with the broadcast, and its commands wait for it")
+    func broadcast() {
+        let queue = makeQueue()
+        let record = BroadcastRecord(
+            id: BroadcastID(high: 1, low: 1), project: "1000", session: .unset, request: BroadcastRequest(),
+            key: BroadcastKey(high: 1, low: 2), createdAt: Timestamp(milliseconds: 0))
+        #expect(queue.add([.persist(.broadcastStored(record)), .broadcast(.begin(record))]).isEmpty)
+        _ = queue.takeBatch()
+        let settled = queue.settle([false])
+        #expect(settled.failures.map(\.broadcasts) == [[record.id]] && settled.effects == [.broadcast(.begin(record))])
+    }
+
     @Test("events of people without uncommitted changes do not wait")
     func others() {
         let queue = makeQueue()

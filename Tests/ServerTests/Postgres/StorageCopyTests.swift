@@ -37,6 +37,10 @@ import Wire
                         ArchiveRecord(
                             id: ArchiveID(high: 5, low: 1), project: "1", session: session, request: ArchiveRequest(),
                             createdAt: now)),
+                    .broadcastStored(
+                        BroadcastRecord(
+                            id: BroadcastID(high: 6, low: 1), project: "1", session: session,
+                            request: BroadcastRequest(), key: BroadcastKey(high: 7, low: 1), createdAt: now)),
                     .webhook(WebhookSamples.event(.sessionCreated)),
                     .webhook(WebhookSamples.event(.connectionCreated(WebhookSamples.connection))),
                 ])
