@@ -120,7 +120,7 @@ let package = Package(
         ),
         // Broadcasts over HLS and RTMP: segments, playlists and targets as pure machines, and the shells around them (`Shell/`).
         .target(
-            name: "Broadcasting", dependencies: ["Composing", "LiveComposing", "MediaFiles", "Wire"],
+            name: "Broadcasting", dependencies: ["Composing", "Layout", "LiveComposing", "MediaFiles", "Wire"],
             swiftSettings: settings),
         .testTarget(
             name: "BroadcastingTests",
@@ -166,8 +166,8 @@ let package = Package(
         .target(
             name: "Server",
             dependencies: [
-                "Broadcasting", "CPostgres", "CSockets", "Cluster", "Composing", "Datagrams", "Layout", "MediaFiles",
-                "RTC", "Redis", "SFU", "Signaling", "Wire",
+                "Broadcasting", "CPostgres", "CSockets", "Cluster", "Composing", "Datagrams", "Layout",
+                "LiveComposing", "MediaFiles", "RTC", "Redis", "SFU", "Signaling", "Wire",
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "Configuration", package: "swift-configuration"),
                 .product(name: "Crypto", package: "swift-crypto"),
@@ -286,8 +286,8 @@ let package = Package(
         .testTarget(
             name: "ServerTests",
             dependencies: [
-                "CAllocations", "CSockets", "Cluster", "Confab", "Datagrams", "RTC", "Redis", "SFU", "Server",
-                "Signaling",
+                "Broadcasting", "CAllocations", "CSockets", "Cluster", "Confab", "Datagrams", "LiveComposing",
+                "MediaFiles", "RTC", "Redis", "SFU", "Server", "Signaling",
                 "TestSupport", "Wire",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
@@ -311,8 +311,8 @@ let package = Package(
         .testTarget(
             name: "EndToEndTests",
             dependencies: [
-                "AppModel", "Confab", "ConfabHeadless", "OpenTokCompat", "Peers", "RTC", "Robots", "SFU",
-                "Server", "Signaling", "TestSupport", "Wire",
+                "AppModel", "Broadcasting", "Confab", "ConfabHeadless", "LiveComposing", "MediaFiles", "OpenTokCompat",
+                "Peers", "RTC", "Robots", "SFU", "Server", "Signaling", "TestSupport", "Wire",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "Logging", package: "swift-log"),
             ],

@@ -87,6 +87,22 @@ struct RTMPTests {
         }
     }
 
+    @Test("a target that the server may not connect to is offline, and ffmpeg is not started for it")
+    func refused() async throws {
+        let destination = try RTMPDestination(serverURL: "rtmp://127.0.0.1/live", streamName: "key")
+        // ffmpeg is missing, so an attempt to start it would be an error.
+        let publisher = RTMPPublisher(destination, ffmpeg: "/nonexistent/ffmpeg", problem: { "\($0) is private." }) {
+            Timestamp(milliseconds: 0)
+        }
+        publisher.begin([1])
+        publisher.send(StreamFixture.part(0))
+        try await until("the target is offline") { publisher.status == .offline }
+        await publisher.stop()
+        var events: [RTMPPublisher.Event] = []
+        for await event in publisher.events { events.append(event) }
+        #expect(events == [.failure("rtmp://127.0.0.1:1935 is private."), .status(.offline)])
+    }
+
     @Test("ffmpeg sends each packet of the stream", .enabled(if: TestMedia.hasFFmpeg, "ffmpeg is not installed"))
     func arguments() throws {
         let bytes = try TestMedia.fragments(seconds: 4)

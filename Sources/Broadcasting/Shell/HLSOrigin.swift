@@ -12,7 +12,8 @@ public final class HLSOrigin: Sendable {
     public enum Place: Sendable {
         /// In this process.
         case memory
-        /// The path of a folder that exists, for streams whose viewers can go back far. Only this stream uses it.
+        /// The path of a folder, for streams whose viewers can go back far. Only this stream uses it. It is created with the first
+        /// file.
         case folder(String)
     }
 
@@ -227,6 +228,10 @@ public final class HLSOrigin: Sendable {
         for change in changes {
             switch change {
             case .store(let file, let pieces):
+                if case .initialization = file {
+                    try FileManager.default.createDirectory(
+                        atPath: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+                }
                 try Data(pieces.joined()).write(to: URL(filePath: "\(folder)/\(file.name)"))
             case .remove(let file): try? FileManager.default.removeItem(atPath: "\(folder)/\(file.name)")
             }

@@ -40,15 +40,22 @@ public final class RTMPPublisher: Sendable {
     /// Read them all, for example in a task.
     public let events: AsyncStream<Event>
     private let ffmpeg: String
+    private let problem: @Sendable (RTMPDestination) async -> String?
     private let clock: @Sendable () -> Timestamp
     private let continuation: AsyncStream<Event>.Continuation
     private let state = Mutex(State())
 
     /// - Parameters:
     ///   - ffmpeg: the path of the executable.
+    ///   - problem: returns why ffmpeg may not connect to the target, as a sentence for the log; nil if it may. Called before each
+    ///     attempt, and canceled if it takes longer than a connection may.
     ///   - clock: the time of timers.
-    public init(_ destination: RTMPDestination, ffmpeg: String, clock: @escaping @Sendable () -> Timestamp) {
-        (self.destination, self.ffmpeg, self.clock) = (destination, ffmpeg, clock)
+    public init(
+        _ destination: RTMPDestination, ffmpeg: String,
+        problem: @escaping @Sendable (RTMPDestination) async -> String? = { _ in nil },
+        clock: @escaping @Sendable () -> Timestamp
+    ) {
+        (self.destination, self.ffmpeg, self.problem, self.clock) = (destination, ffmpeg, problem, clock)
         (events, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(Self.maxEvents))
     }
 
@@ -133,6 +140,10 @@ public final class RTMPPublisher: Sendable {
     }
 
     private func run(_ number: Int, _ input: ChildInput) async -> RTMPTarget.Event {
+        if let problem = await problem(destination) {
+            if !Task.isCancelled { continuation.yield(.failure(problem)) }
+            return .exited(run: number)
+        }
         do {
             let outcome = try await ChildProcess.run(
                 ffmpeg, destination.ffmpegArguments, directory: "/", limits: Self.limits, input: input

@@ -67,12 +67,14 @@ extension ArchiveLayout {
 }
 
 /// A layout that can be drawn.
-enum DrawnLayout {
+package enum DrawnLayout: Sendable {
+    /// One of OpenTok's layouts.
     case predefined(ComposedLayout)
+    /// A style sheet of the application, for this canvas.
     case custom(Stylesheet, ArchiveCanvas)
 
     /// Returns nil if the type, the combination of types, the style sheet or the canvas is not supported.
-    init?(_ layout: ArchiveLayout, on canvas: ArchiveCanvas) {
+    package init?(_ layout: ArchiveLayout, on canvas: ArchiveCanvas) {
         if layout.type == "custom" {
             guard layout.screenshareType == nil, let sheet = try? Stylesheet(layout.stylesheet ?? "") else {
                 return nil
@@ -91,7 +93,8 @@ enum DrawnLayout {
         self = .predefined(composed)
     }
 
-    func cells(_ streams: [LayoutStream]) -> [LayoutCell] {
+    /// - Parameter streams: the streams that have video, in the order in which they were included.
+    package func cells(_ streams: [LayoutStream]) -> [LayoutCell] {
         switch self {
         case .predefined(let layout): layout.cells(streams)
         case .custom(let sheet, let canvas): sheet.cells(streams, width: canvas.width, height: canvas.height)

@@ -44,10 +44,12 @@ struct ReceivedTrack: Sendable {
     init() { order = PacketOrder(reorderDelay: Self.audioDelay) }
 
     /// Video. Returns nil if recordings do not support the codec.
-    init?(_ format: VideoPayloadFormat) {
+    ///
+    /// - Parameter delay: how long to wait for a missing packet.
+    init?(_ format: VideoPayloadFormat, delay: MediaInterval = videoDelay) {
         guard let assembler = format.assembler else { return nil }
         self.assembler = assembler
-        order = PacketOrder(reorderDelay: Self.videoDelay)
+        order = PacketOrder(reorderDelay: delay)
     }
 
     /// Whether frames are being dropped until the next keyframe. Always false for audio.
