@@ -37,7 +37,7 @@ public struct ConfabServer: Sendable {
     private let onReady: @Sendable (Ready) -> Void
     /// Makes the recorder of sessions; nil for the one that records the media plane's streams. Tests replace it.
     var makeRecorder: RecorderFactory?
-    /// Makes what composes broadcasts; nil for a server that does not broadcast. Tests replace it.
+    /// Makes what composes broadcasts; nil for what runs a compositor. Tests replace it.
     var makeBroadcaster: BroadcasterFactory?
 
     /// The server's port and URL, and messages for the operator. Passed to `onReady` when the server is listening.
@@ -212,9 +212,23 @@ public struct ConfabServer: Sendable {
         }
         let recorder = try await archives.start(on: gateway, makeRecorder ?? usual)
         if let recorder { opened.add { recorder.stop() } }
+        // One thread reads what the media loops copy, for archives and for broadcasts.
+        let reader =
+            recorder as? Recorder
+            ?? media.map { Recorder.forBroadcasts(configuration, media: $0.plane, clock: clock, logger: logger) }
         let broadcasts = BroadcastParts(storage: storage, node: life?.tag.nodeName ?? "", logger: logger)
-        let broadcaster = try await broadcasts.start(on: gateway, makeBroadcaster ?? { _ in nil })
-        if let broadcaster { opened.add { await broadcaster.stop() } }
+        let ownsFolder = lock != nil
+        let usualBroadcaster: BroadcasterFactory = { [configuration, logger] report in
+            Broadcaster.make(
+                configuration, recorder: reader, clock: clock, ownsFolder: ownsFolder, logger: logger, report: report)
+        }
+        let broadcaster = try await broadcasts.start(on: gateway, makeBroadcaster ?? usualBroadcaster)
+        if let broadcaster {
+            opened.add {
+                await broadcaster.stop()
+                reader?.stop()
+            }
+        }
         let lan = configuration.lan ? try LocalNetwork(configuration) : nil
         let readiness = ReadinessCheck(gateway: gateway, storage: storage, media: media?.plane, disk: disk)
         let certificates = try TLSCertificates(configuration, lan, logger)
@@ -252,6 +266,7 @@ public struct ConfabServer: Sendable {
             services.append(uploads)
         }
         if let recorder { services.append(RecorderStop(recorder: recorder, gateway: gateway)) }
+        if let reader, !(recorder is Recorder) { services.append(RecorderStop(recorder: reader, gateway: gateway)) }
         if let broadcaster { services.append(BroadcasterStop(broadcaster: broadcaster, gateway: gateway)) }
         // Append the drain last: services stop in reverse order, so clients receive 1001 while the port is still
         // open.

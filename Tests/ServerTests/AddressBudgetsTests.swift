@@ -9,6 +9,7 @@ import Wire
 @Suite("Budgets of address blocks") struct AddressBudgetsTests {
     private static let limits = AddressBudgets.Limits(
         sockets: 2, hellos: .init(perSecond: 1, burst: 3), files: .init(perSecond: 1, burst: 2),
+        views: .init(perSecond: 1, burst: 2),
         messages: .init(perSecond: 10, burst: 100), storedBytes: .init(perSecond: 1, burst: 1000), queries: 2,
         queuedBytes: 1000, queuedBytesOfAll: 2500)
 

@@ -120,6 +120,7 @@ import Wire
         case .rate:
             configuration.limits.hellos = Budget.Rate(perSecond: 0.001, burst: 1)
             configuration.limits.files = configuration.limits.hellos
+            configuration.limits.views = configuration.limits.hellos
         case .draining: configuration.shutdown.grace = .seconds(20)
         case .ban: configuration.storage.pollInterval = .milliseconds(20)
         case .origin: break

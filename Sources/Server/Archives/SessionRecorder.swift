@@ -16,6 +16,9 @@ protocol SessionRecorder: Sendable {
     /// - Parameter others: archives that are reported even if they are complete.
     func recover(_ others: [ArchiveID])
 
+    /// What was recorded, for the metrics.
+    var counters: RecorderCounters { get }
+
     /// Ends all archives, and reports them. Blocks until their files are complete.
     func stop()
 }

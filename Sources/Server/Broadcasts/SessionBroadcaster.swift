@@ -1,3 +1,4 @@
+import Broadcasting
 import Signaling
 import Wire
 
@@ -13,4 +14,10 @@ protocol SessionBroadcaster: Sendable {
 
     /// Ends all broadcasts, and reports them as `ended`. Returns when viewers and targets have got what was composed.
     func stop() async
+
+    /// Returns what answers the viewers of a broadcast; nil if it has none, or if the key is wrong. The broadcast may have ended.
+    func origin(of broadcast: BroadcastID, key: BroadcastKey) -> HLSOrigin?
+
+    /// What the broadcasts do now, for the metrics.
+    var figures: BroadcastFigures { get }
 }

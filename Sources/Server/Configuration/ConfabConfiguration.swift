@@ -45,6 +45,7 @@ public struct ConfabConfiguration: Sendable, Equatable {
     public var push = Push()
     public var webhooks = Webhooks()
     public var recording = Recording()
+    public var broadcasts = Broadcasts()
     public var storage = Storage()
     public var cluster = Cluster()
     public var shutdown = Shutdown()
@@ -197,6 +198,25 @@ public struct ConfabConfiguration: Sendable, Equatable {
         public init() {}
     }
 
+    /// Settings for broadcasts over HLS and RTMP.
+    public struct Broadcasts: Sendable, Equatable {
+        /// The path of confab-compositor, or the name of a command in `PATH`; nil to look beside this program, then in `PATH`.
+        public var compositor: String?
+        /// The folder of broadcasts whose viewers can go back; nil for `broadcasts` in the data directory.
+        public var folder: String?
+        /// The bitrate of the video, if a request has none.
+        public var bitrate = Bitrate(bitsPerSecond: 2_000_000)
+        /// How far viewers can go back at most, if the broadcast lets them.
+        public var dvrWindow: Duration = .seconds(4 * 3_600)
+        /// How long viewers can load a broadcast after its end.
+        public var linger: Duration = .seconds(600)
+        /// The same for a broadcast whose viewers can go back.
+        public var keep: Duration = .seconds(86_400)
+        /// Whether RTMP targets may be on this machine or a private network.
+        public var allowPrivateAddresses = false
+        public init() {}
+    }
+
     /// The STUN and TURN servers that clients use, and their credentials.
     public struct ICE: Sendable, Equatable {
         public var stunServers: [String] = []
@@ -225,6 +245,8 @@ public struct ConfabConfiguration: Sendable, Equatable {
         public var hellos = Budget.Rate(perSecond: 20, burst: 800)
         /// Rate limit for uploads and downloads of files in rooms, per address.
         public var files = Budget.Rate(perSecond: 20, burst: 800)
+        /// Rate limit for requests of viewers of broadcasts, per address.
+        public var views = Budget.Rate(perSecond: 100, burst: 1000)
         /// Maximum number of concurrent uploads and downloads per address.
         public var transfersPerAddress = 400
         /// The budget that all clients at one address share for their messages and requests.

@@ -25,7 +25,7 @@ extension Setting {
         ("Limits per client", limits), ("Connections", connection), ("RouletteTok clients (Socket.IO)", socketIO),
         ("Roulette", pairing + moderation), ("People and calls", people), ("Rooms", rooms), ("PerchRTC clients", perch),
         ("Push notifications", push), ("Webhooks", webhooks), ("Recording", recording + archives),
-        ("Broadcasts", broadcasts),
+        ("Broadcasts", broadcasts + broadcastOutput),
         ("Several nodes", cluster),
     ]
 
@@ -359,6 +359,15 @@ extension Setting {
             "Maximum concurrent uploads and downloads of files in rooms per IP address (per /64 for IPv6).",
             "One address never gets more than half of the server's transfers. The default lets everyone with a "
                 + "socket open the same file at once.", applies: .atReload),
+        Setting(
+            "limits.viewsPerSecond", \.limits.views.perSecond, rate,
+            "Sustained rate: requests of viewers of broadcasts per second per IP address.",
+            "A player sends about one in two seconds, and four per second with low latency. Put a cache in front of "
+                + "this server for more viewers (docs/operations.md).", applies: .atReload),
+        Setting(
+            "limits.viewBurst", \.limits.views.burst, rate,
+            "Burst: requests of viewers that an IP address may send at once, above the sustained rate.",
+            "A player that starts loads several segments.", applies: .atReload),
         Setting(
             "limits.addressMessagesPerSecond", \.limits.addressMessages.perSecond, rate,
             "Sustained rate: messages and requests per second per IP address (per /64 for IPv6), over all connections.",

@@ -4,7 +4,7 @@ import Wire
 /// The budgets of each limiting block of addresses: an IPv4 address, or an IPv6 /64. The /64s of one /56 also share an
 /// account, whose limits are `IPAddress.wideFactor` times as large, because one customer may have all of them.
 ///
-/// It covers every shared resource of which one address could take too much: sockets, new clients, files, messages,
+/// It covers every shared resource of which one address could take too much: sockets, new clients, files, broadcasts, messages,
 /// stored bytes, queries and queued bytes. It makes no decisions and has no clock. The gateway owns the only instance
 /// and acts on the results.
 ///
@@ -21,6 +21,8 @@ struct AddressBudgets {
         var hellos: Budget.Rate
         /// The budget for uploads and downloads of files in rooms.
         var files: Budget.Rate
+        /// The budget for requests of viewers of broadcasts.
+        var views: Budget.Rate
         /// The budget for messages and requests. Large ones cost more.
         var messages: Budget.Rate
         /// The budget for bytes that clients cause to be stored.
@@ -61,6 +63,7 @@ struct AddressBudgets {
         fileprivate var queries = 0
         fileprivate var hellos: Budget
         fileprivate var files: Budget
+        fileprivate var views: Budget
         fileprivate var messages: Budget
         fileprivate var stored: Budget
         fileprivate var usedAt: Timestamp
@@ -121,7 +124,8 @@ struct AddressBudgets {
     private mutating func makeAccount(_ block: CIDRBlock, _ limits: Limits, wide: Int?, now: Timestamp) -> Int {
         let account = Account(
             block: block, wide: wide, hellos: Budget(limits.hellos, now: now), files: Budget(limits.files, now: now),
-            messages: Budget(limits.messages, now: now), stored: Budget(limits.storedBytes, now: now), usedAt: now,
+            views: Budget(limits.views, now: now), messages: Budget(limits.messages, now: now),
+            stored: Budget(limits.storedBytes, now: now), usedAt: now,
             queues: Queues(limit: limits.queuedBytes))
         idle += 1
         if let index = free.popLast() {
@@ -145,6 +149,7 @@ struct AddressBudgets {
             let (account, limits) = (accounts[index], limits(of: index))
             let isFull =
                 account.hellos.isFull(limits.hellos, now: now) && account.files.isFull(limits.files, now: now)
+                && account.views.isFull(limits.views, now: now)
                 && account.messages.isFull(limits.messages, now: now)
                 && account.stored.isFull(limits.storedBytes, now: now)
             if isFull { forget(index) } else { kept.append((index, account.usedAt)) }
@@ -208,6 +213,12 @@ struct AddressBudgets {
     /// how long to wait.
     mutating func takeFile(of address: IPAddress, now: Timestamp) -> Duration? {
         take(\.files, \.files, of: address, now: now)
+    }
+
+    /// Charges one request of a viewer to the address's budget. If the budget is used up, charges nothing and returns how
+    /// long to wait.
+    mutating func takeView(of address: IPAddress, now: Timestamp) -> Duration? {
+        take(\.views, \.views, of: address, now: now)
     }
 
     /// Charges the budgets of the address and of its wide block. If one of them is used up, charges neither and
@@ -315,6 +326,7 @@ extension AddressBudgets.Limits {
         limits.sockets *= IPAddress.wideFactor
         limits.hellos = hellos.ofWideBlock
         limits.files = files.ofWideBlock
+        limits.views = views.ofWideBlock
         limits.messages = messages.ofWideBlock
         limits.storedBytes = storedBytes.ofWideBlock
         limits.queries *= IPAddress.wideFactor

@@ -26,8 +26,9 @@ struct EndpointLayers: Sendable {
     struct Sharing: Sendable {
         /// Which origins `Access-Control-Allow-Origin` names. `all`: every page (`*`) if all origins are allowed,
         /// otherwise only the request's origin. `named`: always only the request's origin, if it is allowed.
-        /// `namedWithCredentials` also allows credentials.
-        enum Readers: Sendable { case all, named, namedWithCredentials }
+        /// `namedWithCredentials` also allows credentials. `everyone`: every page, also if not all origins are allowed,
+        /// because the URL is meant to be given to other sites.
+        enum Readers: Sendable { case all, named, namedWithCredentials, everyone }
 
         var readers = Readers.all
         /// The methods and headers that pages may send.
@@ -66,7 +67,8 @@ struct EndpointLayers: Sendable {
         _ configuration: ConfabConfiguration
     ) {
         guard let sharing else { return }
-        let isForEveryPage = sharing.readers == .all && configuration.allowedOrigins.isEmpty
+        let isForEveryPage =
+            sharing.readers == .everyone || sharing.readers == .all && configuration.allowedOrigins.isEmpty
         let reader = isForEveryPage ? "*" : request.onlyOrigin.flatMap { configuration.allows(request) ? $0 : nil }
         if !isForEveryPage, reader != nil || sharing.readers == .all {
             response.headers.add(name: "Vary", value: "Origin")
@@ -81,7 +83,7 @@ struct EndpointLayers: Sendable {
         guard method == .OPTIONS else { return }
         allow("Allow-Methods", sharing.methods)
         allow("Allow-Headers", sharing.headers)
-        if sharing.readers == .all { allow("Max-Age", "86400") }
+        if sharing.readers == .all || sharing.readers == .everyone { allow("Max-Age", "86400") }
     }
 }
 
@@ -111,7 +113,8 @@ extension Gateway {
 
     func admit(_ request: GateRequest, _ layers: EndpointLayers) throws(WireError) {
         if layers.countsMessages { try admitRequest(from: request.address, bytes: request.body.count) }
-        guard configuration.allows(request.headers) else { throw .forbiddenOrigin }
+        let isForEveryone = layers.sharing?.readers == .everyone
+        guard isForEveryone || configuration.allows(request.headers) else { throw .forbiddenOrigin }
         if let point = layers.point { try admit(request.address, at: point) }
         switch layers.authorization {
         case .none: return

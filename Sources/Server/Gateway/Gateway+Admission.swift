@@ -29,6 +29,8 @@ extension Gateway {
         case operation
         /// A person in a room uploads or downloads a file.
         case file
+        /// A viewer of a broadcast requests a playlist or media.
+        case viewing
     }
 
     /// A condition for admission.
@@ -63,10 +65,14 @@ extension Gateway {
     /// nothing and returns how long to wait.
     func helloDelay(_ address: IPAddress) -> Duration? { budgets.takeHello(of: address, now: runner.now) }
 
-    /// Charges the address's budget for files at the admission point `file`, and its budget for hellos at any other.
-    /// If the budget is used up, charges nothing and returns how long to wait.
+    /// Charges the address's budget for files at the admission point `file`, its budget for views at `viewing`, and its budget for
+    /// hellos at any other. If the budget is used up, charges nothing and returns how long to wait.
     func delay(of address: IPAddress, at point: AdmissionPoint) -> Duration? {
-        point == .file ? budgets.takeFile(of: address, now: runner.now) : helloDelay(address)
+        switch point {
+        case .file: budgets.takeFile(of: address, now: runner.now)
+        case .viewing: budgets.takeView(of: address, now: runner.now)
+        default: helloDelay(address)
+        }
     }
 }
 
@@ -77,6 +83,8 @@ extension Gateway.AdmissionPoint {
         case .hello, .export, .drawing: [.rate]
         case .welcome, .transport, .operation: [.draining, .ban]
         case .file: [.draining, .ban, .rate]
+        // While the server drains, viewers load the end of broadcasts.
+        case .viewing: [.ban, .rate]
         case .handshake, .resource: [.draining, .ban, .rate, .room]
         }
     }
@@ -86,7 +94,7 @@ extension Gateway.AdmissionPoint {
     /// Whether the client sent an HTTP request, instead of taking a step of a WebSocket or of Socket.IO.
     private var isRequest: Bool {
         switch self {
-        case .resource, .export, .drawing, .operation, .file: true
+        case .resource, .export, .drawing, .operation, .file, .viewing: true
         case .upgrade, .hello, .welcome, .handshake, .transport: false
         }
     }

@@ -131,7 +131,7 @@ extension Gateway: ClientBudgets {
 extension AddressBudgets.Limits {
     init(_ limits: ConfabConfiguration.Limits) {
         self.init(
-            sockets: limits.socketsPerAddress, hellos: limits.hellos, files: limits.files,
+            sockets: limits.socketsPerAddress, hellos: limits.hellos, files: limits.files, views: limits.views,
             messages: limits.addressMessages,
             storedBytes: Budget.Rate(
                 perSecond: Double(limits.storedPerAddressAndDay) / 86_400, burst: Double(limits.storedPerAddressAndDay)),

@@ -62,15 +62,16 @@ struct GatewayMetrics {
     let waitingInputs = Gauge(label: "confab_waiting_inputs")
     let media: MediaMetrics
     let rooms = RoomMetrics()
+    let recordings = RecordingMetrics()
+    let broadcasting = BroadcastMetrics()
 
     /// - Parameter mediaLoops: the number of media loops.
     init(mediaLoops: Int = 1) { media = MediaMetrics(loops: mediaLoops) }
 
     /// The help text of each metric, keyed by metric name.
-    static let help: [String: String] = [own, MediaMetrics.help, RecordingMetrics.help, RoomMetrics.help].reduce([:]) {
-        all, help in
-        all.merging(help) { first, _ in first }
-    }
+    static let help: [String: String] = [
+        own, MediaMetrics.help, RecordingMetrics.help, BroadcastMetrics.help, RoomMetrics.help,
+    ].reduce([:]) { all, help in all.merging(help) { first, _ in first } }
 
     private static let own = [
         "confab_address_over_budget_total":

@@ -381,6 +381,8 @@ final class HubRunner {
         metrics.waitingInputs.record(inputs.count + queries.total)
         metrics.record(hub)
         if let media { metrics.media.record(media.loopCounters) }
+        if let recorder { metrics.recordings.record(recorder.counters) }
+        if let broadcaster { metrics.broadcasting.record(broadcaster.figures) }
     }
 
     private func schedule() {

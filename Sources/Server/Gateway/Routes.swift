@@ -57,9 +57,11 @@ struct Routes: Sendable {
             router.on(RouterPath(RoomFilesEndpoint.path), method: method) { await file($0, $1) }
         }
         router.get(RouterPath(ArchiveDownload.path)) { await archive($0, $1) }
+        router.get(RouterPath(ViewerEndpoint.path)) { await broadcast($0, $1) }
         for (path, layers) in [
             (PersonExport.path, PersonExport.layers), (RoomFilesEndpoint.path, RoomFilesEndpoint.layers),
             (ClientEventEndpoint.path, ClientEventEndpoint.layers),
+            (ViewerEndpoint.path, ViewerEndpoint.layers),
         ] {
             // Answer preflight requests, which browsers send before they send a secret to another origin.
             router.on(RouterPath(path), method: .options) { request, context in
@@ -151,6 +153,18 @@ struct Routes: Sendable {
             let download = try await ArchiveDownload(gateway, call, onlySize: request.method == .head)
             let response: GateResponse
             (response, body) = try download.get(call.headers, from: call.address, over: channel)
+            return response
+        }
+        return (response ?? GateResponse(.internalError)).routed(body)
+    }
+
+    private func broadcast(_ request: Request, _ context: Context) async -> Response {
+        let (gateway, channel) = (gateway.value, context.channel)
+        var body: ResponseBody?
+        let response = await gateway.respond(to: gateRequest(request, context), ViewerEndpoint.layers) {
+            gateway, call async throws(WireError) in
+            let response: GateResponse
+            (response, body) = try await ViewerEndpoint(gateway, call).get(call, over: channel)
             return response
         }
         return (response ?? GateResponse(.internalError)).routed(body)

@@ -10,6 +10,20 @@ extension Recorder {
         report: @escaping @Sendable (RecordingEvent) -> Void
     ) -> Recorder? {
         guard configuration.recording.enabled, let media else { return nil }
+        return make(configuration, media, clock: clock, logger: logger, report: report)
+    }
+
+    /// Creates a recorder that only feeds broadcasts, for a server that does not record.
+    static func forBroadcasts(
+        _ configuration: ConfabConfiguration, media: MediaPlane, clock: ServerClock, logger: Logger
+    ) -> Recorder {
+        make(configuration, media, clock: clock, logger: logger) { _ in }
+    }
+
+    private static func make(
+        _ configuration: ConfabConfiguration, _ media: MediaPlane, clock: ServerClock, logger: Logger,
+        report: @escaping @Sendable (RecordingEvent) -> Void
+    ) -> Recorder {
         let recording = configuration.recording
         let settings = Settings(
             folder: configuration.recordingFolder, maxHeight: recording.maxHeight,

@@ -8,10 +8,11 @@ import Signaling
 import Synchronization
 import Wire
 
-/// Records streams into files: carries out the hub's commands on a thread of its own, and reports events.
+/// Records streams into files: carries out the hub's commands on a thread of its own, and reports events. It also feeds broadcasts,
+/// because one thread can read the rings.
 ///
-/// It reads the packets that the media loops copy into rings (`RecordingRing`). The thread starts with the first archive and waits
-/// while none is recorded, so a server that records nothing pays nothing.
+/// It reads the packets that the media loops copy into rings (`RecordingRing`). The thread starts with the first archive or broadcast
+/// and waits while there is none, so a server that records nothing pays nothing.
 final class Recorder: Sendable {
     /// The settings from the configuration, and what does not change.
     struct Settings: Sendable {
@@ -33,9 +34,15 @@ final class Recorder: Sendable {
 
     /// What other threads have left for the recorder's thread.
     private struct Inbox {
-        var commands: [RecordingCommand] = []
+        var commands: [Command] = []
         var isRunning = false
         var isStopping = false
+    }
+
+    /// What the recorder's thread has to do next.
+    private enum Command {
+        case archive(RecordingCommand)
+        case broadcast(BroadcastFeedCommand)
     }
 
     private let settings: Settings
@@ -88,7 +95,12 @@ final class Recorder: Sendable {
     }
 
     /// Carries out a command. Commands are carried out in order. May be called on any thread.
-    func send(_ command: RecordingCommand) {
+    func send(_ command: RecordingCommand) { send(.archive(command)) }
+
+    /// Carries out a command about a broadcast, in order with the others. May be called on any thread.
+    func feed(_ command: BroadcastFeedCommand) { send(.broadcast(command)) }
+
+    private func send(_ command: Command) {
         let mustStart = inbox.withLock { inbox in
             guard !inbox.isStopping else { return false }
             inbox.commands.append(command)
@@ -110,7 +122,7 @@ final class Recorder: Sendable {
         start(recovering: unfinished, recovery)
     }
 
-    /// Ends all archives, reports them, and ends the thread. Blocks for up to `ArchiveRecording.maxEnding`.
+    /// Ends all archives, reports them, and ends the thread. Broadcasts get nothing more. Blocks for up to `ArchiveRecording.maxEnding`.
     func stop() {
         let isRunning = inbox.withLock { inbox in
             inbox.isStopping = true
@@ -150,7 +162,12 @@ final class Recorder: Sendable {
                 defer { inbox.commands = [] }
                 return (inbox.commands, inbox.isStopping)
             }
-            for command in commands { loop.perform(command) }
+            for command in commands {
+                switch command {
+                case .archive(let command): loop.perform(command)
+                case .broadcast(let command): loop.perform(command)
+                }
+            }
             if isStopping { loop.endAll() }
             loop.work()
             if loop.isIdle {

@@ -18,8 +18,8 @@ protocol RecordingSource: Sendable {
     func requestKeyframe(of stream: StreamID, for number: UInt32)
 }
 
-/// The state of the recorder's thread: reads the routers' rings, and writes the files of all archives. The hub limits the number
-/// of archives (`Rules.maxRunningArchives`).
+/// The state of the recorder's thread: reads the routers' rings, writes the files of all archives, and feeds all broadcasts. The
+/// hub limits their numbers (`Rules.maxRunningArchives`, `Rules.maxBroadcasts`).
 ///
 /// A slow disk delays only this thread. The rings then drop packets, which are treated as lost.
 final class RecorderLoop {
@@ -40,7 +40,9 @@ final class RecorderLoop {
     private let readers: [RecordingRingReader]
     private var folder: RecordingFolder?
     private var archives: [ArchiveID: ArchiveRecording] = [:]
-    private var recordings: [UInt32: StreamRecording] = [:]
+    private var broadcasts: [BroadcastID: BroadcastFeed] = [:]
+    /// The streams of archives and broadcasts.
+    private var streams: [UInt32: any RingStream] = [:]
     private var lastNumber: UInt32 = 0
     private var spaceCheckedAt: MediaTime?
     private var syncedAt = MediaTime.monotonic
@@ -58,7 +60,7 @@ final class RecorderLoop {
     }
 
     /// Whether nothing happens without a command.
-    var isIdle: Bool { archives.isEmpty && recordings.isEmpty }
+    var isIdle: Bool { archives.isEmpty && broadcasts.isEmpty }
 
     func wallClock(_ time: MediaTime) -> Timestamp {
         settings.wallClock() + .nanoseconds((time - .monotonic).nanoseconds)
@@ -101,8 +103,7 @@ final class RecorderLoop {
         guard let archive = archives[id] else { return }
         lastNumber &+= 1
         guard let recording = archive.add(stream, details, number: lastNumber, now: now) else { return }
-        recordings[lastNumber] = recording
-        counters.streams.store(recordings.count, ordering: .relaxed)
+        read(recording)
         let formats = VideoPayloadFormat.allCases.filter(\.isRecordable)
         source.record(
             stream, as: lastNumber,
@@ -118,10 +119,33 @@ final class RecorderLoop {
         for recording in archive.streams.values { source.stopRecording(recording.stream, recording.number) }
     }
 
-    /// Ends all archives, because the server stops.
+    /// Ends everything, because the server stops.
     func endAll() {
         let now = MediaTime.monotonic
         for id in archives.keys { end(id, .serverRestarted, now: now) }
+        for id in Array(broadcasts.keys) { perform(.end(id)) }
+    }
+
+    // MARK: Broadcasts
+
+    func perform(_ command: BroadcastFeedCommand) {
+        switch command {
+        case .begin(let id, let settings, let sink):
+            guard broadcasts[id] == nil else { return }
+            broadcasts[id] = BroadcastFeed(settings, sink, source, now: .monotonic)
+        case .add(let id, let stream, let details):
+            guard let feed = broadcasts[id] else { return }
+            lastNumber &+= 1
+            if let stream = feed.add(stream, details, as: lastNumber) { read(stream) }
+        case .remove(let id, let stream):
+            if let removed = broadcasts[id]?.remove(stream) { forget(removed) }
+        case .setClasses(let id, let stream, let classes): broadcasts[id]?.setClasses(stream, classes)
+        case .setLayout(let id, let layout): broadcasts[id]?.setLayout(layout)
+        case .requestKeyframe(let id, let number): broadcasts[id]?.requestKeyframe(ofNumber: number)
+        case .end(let id):
+            guard let feed = broadcasts.removeValue(forKey: id) else { return }
+            for stream in Array(feed.streams.keys) { if let removed = feed.remove(stream) { forget(removed) } }
+        }
     }
 
     // MARK: Work
@@ -130,7 +154,7 @@ final class RecorderLoop {
     func work() {
         for reader in readers { read(reader) }
         let now = MediaTime.monotonic
-        for recording in recordings.values { recording.tick(now: now) }
+        for stream in streams.values { stream.tick(now: now) }
         finishEnded(now: now)
         checkSpace(now: now)
         sync(now: now)
@@ -141,8 +165,8 @@ final class RecorderLoop {
         while let item = reader.next() {
             let now = MediaTime.monotonic
             switch item {
-            case .packet(let packet): recordings[packet.recording]?.receive(packet, now: now)
-            case .message(let number, let message): recordings[number]?.receive(message, now: now)
+            case .packet(let packet): streams[packet.recording]?.receive(packet, now: now)
+            case .message(let number, let message): streams[number]?.receive(message, now: now)
             }
             count += 1
             // Make room for the router now and then, even if it writes as fast as this thread reads.
@@ -165,9 +189,21 @@ final class RecorderLoop {
         if archives.isEmpty { isDiskFull = false }
     }
 
-    func forget(_ recording: StreamRecording) {
-        recordings[recording.number] = nil
-        counters.streams.store(recordings.count, ordering: .relaxed)
+    /// Begins to read a stream from the rings.
+    private func read(_ stream: any RingStream) {
+        streams[stream.number] = stream
+        countStreams()
+    }
+
+    /// Ignores what follows of a stream.
+    func forget(_ stream: any RingStream) {
+        streams[stream.number] = nil
+        countStreams()
+    }
+
+    private func countStreams() {
+        let fed = broadcasts.values.reduce(0) { $0 + $1.streams.count }
+        counters.streams.store(streams.count - fed, ordering: .relaxed)
     }
 
     func requestKeyframe(_ recording: StreamRecording) {
@@ -212,7 +248,9 @@ final class RecorderLoop {
         folder?.remove(Self.reserveName)
         hasReserve = false
         let now = MediaTime.monotonic
-        for recording in recordings.values where recording.hasFailed { recording.abandon(now: now) }
+        for archive in archives.values {
+            for recording in archive.streams.values where recording.hasFailed { recording.abandon(now: now) }
+        }
         for id in archives.keys { end(id, .diskFull, now: now) }
     }
 

@@ -8,8 +8,7 @@ import Wire
 /// A stream that is being recorded: passes what the routers send to a `MediaRecorder`, and carries out its outputs.
 ///
 /// It belongs to the recorder's thread.
-final class StreamRecording {
-    /// The id of the recording in the routers' rings.
+final class StreamRecording: RingStream {
     let number: UInt32
     let stream: StreamID
     let details: RecordedStream
@@ -36,11 +35,7 @@ final class StreamRecording {
     func receive(_ packet: RecordingRingReader.Packet, now: MediaTime) {
         guard recorder != nil else { return }
         archive.noteArrival(packet.arrivedAt)
-        recorder?.take(
-            isVideo: packet.isVideo,
-            PacketOrder.Packet(
-                number: packet.number, timestamp: packet.timestamp, marker: packet.marker,
-                payload: Array(packet.payload), arrival: packet.arrivedAt), now: now)
+        recorder?.take(isVideo: packet.isVideo, packet.orderly, now: now)
         perform(now: now)
     }
 

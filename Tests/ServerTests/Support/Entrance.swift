@@ -55,6 +55,7 @@ struct Entrance: Sendable, CustomTestStringConvertible {
         case .drawing: [Entrance("the drawing of a QR code", door, drawing)]
         case .operation: [Entrance("the list of rooms", door, operation)]
         case .file: [Entrance("a file in a room", door, file)]
+        case .viewing: [Entrance("the playlist of a broadcast", door, checksOrigin: false, viewing)]
         }
     }
 
@@ -157,6 +158,16 @@ struct Entrance: Sendable, CustomTestStringConvertible {
         return {
             // There is no such file, so an admitted client gets an error about that.
             let path = "/v1/rooms/Tea/files/\(RoomFileID(high: 1, low: 1))"
+            let answer = try await place.ask("GET", path, originHeader(origin))
+            return answer.code == "not_found" ? nil : answer.code.map(WireError.Code.init(rawValue:))
+        }
+    }
+
+    private static func viewing(_ server: TestServer, _ origin: String?) throws -> Knock {
+        let place = try WHIPPlace(server)
+        return {
+            // There is no such broadcast, so an admitted client gets an error about that.
+            let path = "/broadcasts/\(BroadcastID(high: 1, low: 1))/\(BroadcastKey(high: 1, low: 1))/index.m3u8"
             let answer = try await place.ask("GET", path, originHeader(origin))
             return answer.code == "not_found" ? nil : answer.code.map(WireError.Code.init(rawValue:))
         }

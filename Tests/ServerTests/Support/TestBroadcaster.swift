@@ -1,3 +1,4 @@
+import Broadcasting
 import Signaling
 import Synchronization
 import Wire
@@ -42,6 +43,10 @@ final class TestBroadcaster: SessionBroadcaster {
         case .add, .remove, .setClasses, .setLayout: break
         }
     }
+
+    /// There is nothing for viewers.
+    func origin(of broadcast: BroadcastID, key: BroadcastKey) -> HLSOrigin? { nil }
+    var figures: BroadcastFigures { BroadcastFigures(running: state.withLock { $0.running.count }) }
 
     func stop() async {
         for broadcast in state.withLock({ $0.running }) { end(broadcast) }

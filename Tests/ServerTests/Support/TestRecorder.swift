@@ -20,6 +20,7 @@ final class TestRecorder: SessionRecorder {
         var refusal: WireError?
     }
 
+    let counters = RecorderCounters()
     private let folder: String
     private let report: @Sendable (RecordingEvent) -> Void
     private let state = Mutex(State())
