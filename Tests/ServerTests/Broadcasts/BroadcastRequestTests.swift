@@ -173,9 +173,11 @@ struct BroadcastRequestTests {
         let id = try #require(await iterator.next())
         try await TestServer.run(dataDirectory: directory) { _ in
         } _: { server in
-            let broadcast = try await BroadcastPlace(server).broadcast(id)
-            #expect(broadcast["status"] == .string("stopped"))
-            #expect(broadcast["reason"] == .string("server restarted"))
+            let place = try BroadcastPlace(server)
+            try await eventually {
+                try await place.broadcast(id)["status"] == .string("stopped") ? nil : "the end is not stored"
+            }
+            #expect(try await place.broadcast(id)["reason"] == .string("server restarted"))
         }
     }
 
