@@ -2,8 +2,8 @@ import Wire
 
 /// A live broadcast of a session: when it begins, which streams it contains, and when it ends.
 ///
-/// It composes and sends nothing (the shell does, by `BroadcastCommand`), and does not know who is in the session (the session tells
-/// it).
+/// It composes and sends nothing (the shell does, by `BroadcastCommand`), and does not know who is in the session (the session
+/// reports it as `SessionNews`).
 /// Invariants: nothing is broadcast before the members were notified and `Rules.recordingNotice` has passed. With
 /// `RecordingConsent.ask`, only streams of members who accepted are broadcast. Each change of a status is stored before it is
 /// reported.
@@ -22,7 +22,7 @@ public struct Broadcast: Machine, Equatable, Sendable {
     private(set) var phase: Phase
     /// The streams of the session, and which of them the shell composes.
     private var streams = ChosenStreams()
-    /// When the broadcast ends because nobody is connected; nil while somebody is.
+    /// When the broadcast ends because no client is connected; nil while one is.
     private var emptyUntil: Timestamp?
     /// Whether the machine counts in `Context.runningBroadcasts`.
     private var isCounted = false

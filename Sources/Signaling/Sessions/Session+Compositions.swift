@@ -26,8 +26,8 @@ extension Session {
         for broadcast in broadcasts { context.tell(.broadcast(broadcast.info.broadcast, .session(news))) }
     }
 
-    /// A member accepts or refuses to be recorded, or to be broadcast. The answers are separate: whoever agrees to a recording has not
-    /// agreed to viewers.
+    /// A member accepts or refuses to be recorded, or to be broadcast. The answers are separate: consent to a recording is not
+    /// consent to viewers.
     mutating func consent(_ verb: SessionVerb.Consent, by client: ConnectionID, _ context: inout Context) {
         let news = SessionNews.consent(client, verb.accept)
         if verb.broadcast == true {

@@ -127,7 +127,7 @@ import Wire
         #expect(place.stored(second.id)?.status == .started)
         place.ada.enter(place.session, on: stage)
         stage.pass(.seconds(2))
-        #expect(place.stored(second.id)?.status == .started, "somebody is there again")
+        #expect(place.stored(second.id)?.status == .started, "a client has joined again")
         place.ada.ask(.session(.leave(.init(session: place.session))))
         stage.pass(.seconds(60))
         #expect(place.stored(second.id)?.reason == "session ended")
