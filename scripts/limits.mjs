@@ -40,8 +40,10 @@ const internals = {
   'LocalCertificateAuthority.maxSubjects': 'addresses in a certificate of ours',
   'MediaAddresses.maxAddresses': 'addresses in an answer of ours',
   'MediaAddresses.maxAnswering': 'addresses of ours that answer',
+  'MediaProbe.maxAddresses': 'addresses that confab doctor tries',
   'PushConnections.maxAttempts': 'attempts of ours for a push',
   'QRCodeDrawing.maxTextSize': 'the capacity of a QR code',
+  'SiteProbe.maxAddresses': 'addresses that confab doctor tries',
 };
 
 /** Constants whose values are computed, or that are not numbers. */

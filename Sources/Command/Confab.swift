@@ -11,7 +11,7 @@ struct Confab: AsyncParsableCommand {
         subcommands: [
             Serve.self, ProjectCommand.self, SessionCommand.self, TokenCommand.self, RoomCommand.self,
             ArchiveCommand.self, ComposeCommand.self, NodeCommand.self, ReportCommand.self, BanCommand.self, Audit.self,
-            Backup.self, StorageCommand.self, Settings.self, BotCommand.self, Bench.self,
+            Backup.self, StorageCommand.self, Settings.self, DoctorCommand.self, BotCommand.self, Bench.self,
         ],
         defaultSubcommand: Serve.self
     )

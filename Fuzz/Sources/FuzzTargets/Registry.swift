@@ -25,6 +25,8 @@ extension FuzzTarget {
         .perchMessages,
         .perchDescriptions,
         .stun,
+        .turn,
+        .doctorTexts,
         .dtls,
         .streamFrames,
         .sdp,

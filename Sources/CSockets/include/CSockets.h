@@ -83,5 +83,9 @@ void confab_give_way(void);
 /// Names the calling thread in tools such as top and perf. The name has at most 15 bytes.
 void confab_name_thread(const char *name);
 
+/// Returns 1 if a program such as an NTP client keeps the system's clock right, 0 if none does, and -1 if a sandbox forbids the
+/// question (`adjtimex(2)`).
+int confab_clock_is_synchronized(void);
+
 #endif
 #endif

@@ -14,15 +14,21 @@ public enum STUN {
 
     /// The Binding method (RFC 8489 §18.2).
     static let binding: UInt16 = 0x001
+    /// The methods of TURN that a client needs to try its credentials (RFC 8656 §17).
+    static let allocate: UInt16 = 0x003
+    static let refresh: UInt16 = 0x004
 
-    /// The attribute types (RFC 8489 §18.3, RFC 8445 §20.1).
+    /// The attribute types (RFC 8489 §18.3, RFC 8445 §20.1, RFC 8656 §18).
     enum Attribute {
         static let username: UInt16 = 0x0006
         static let messageIntegrity: UInt16 = 0x0008
         static let errorCode: UInt16 = 0x0009
         static let unknownAttributes: UInt16 = 0x000a
+        static let lifetime: UInt16 = 0x000d
         static let realm: UInt16 = 0x0014
         static let nonce: UInt16 = 0x0015
+        static let xorRelayedAddress: UInt16 = 0x0016
+        static let requestedTransport: UInt16 = 0x0019
         static let messageIntegritySHA256: UInt16 = 0x001c
         static let xorMappedAddress: UInt16 = 0x0020
         static let priority: UInt16 = 0x0024

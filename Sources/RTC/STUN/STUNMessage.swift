@@ -18,6 +18,8 @@ public struct STUNMessage {
     public private(set) var controlled: UInt64?
     /// The XOR-MAPPED-ADDRESS attribute, decoded.
     public private(set) var mappedAddress: TransportAddress?
+    /// The XOR-RELAYED-ADDRESS attribute of a response, decoded (RFC 8656 §18.5).
+    public private(set) var relayedAddress: TransportAddress?
     /// The ERROR-CODE attribute, 300 to 699.
     public private(set) var errorCode: UInt16?
     /// The first `STUN.maxUnknown` comprehension-required attributes that are unknown (RFC 8489 §6.3.1).
@@ -26,6 +28,9 @@ public struct STUNMessage {
     public private(set) var hasFingerprint = false
 
     private let bytes: UnsafeRawBufferPointer
+    /// The bytes of the REALM and NONCE attributes.
+    private var realmBytes: UnsafeRawBufferPointer?
+    private var nonceBytes: UnsafeRawBufferPointer?
     /// The offset of the MESSAGE-INTEGRITY attribute.
     private var integrity: Int?
 
@@ -108,8 +113,15 @@ public struct STUNMessage {
         case STUN.Attribute.iceControlled:
             guard value.count == 8 else { return false }
             controlled = reader.u64()
-        case STUN.Attribute.realm, STUN.Attribute.nonce, STUN.Attribute.messageIntegritySHA256,
-            STUN.Attribute.unknownAttributes:
+        case STUN.Attribute.realm:
+            if realmBytes == nil { realmBytes = value }
+        case STUN.Attribute.nonce:
+            if nonceBytes == nil { nonceBytes = value }
+        // Requests with this attribute are for TURN servers, so in a request it is unknown.
+        case STUN.Attribute.xorRelayedAddress where `class` == .success:
+            guard let address = readAddress(value) else { return false }
+            if relayedAddress == nil { relayedAddress = address }
+        case STUN.Attribute.messageIntegritySHA256, STUN.Attribute.unknownAttributes:
             break
         default:
             if type < 0x8000, unknown.count < STUN.maxUnknown { unknown.append(type) }
@@ -134,6 +146,10 @@ public struct STUNMessage {
     }
 
     public var hasIntegrity: Bool { integrity != nil }
+    /// A copy of the REALM attribute; empty if there is none.
+    var realm: [UInt8] { realmBytes.map(Array.init) ?? [] }
+    /// A copy of the NONCE attribute; empty if there is none.
+    var nonce: [UInt8] { nonceBytes.map(Array.init) ?? [] }
 
     /// Returns whether MESSAGE-INTEGRITY is present and correct for `key`, an ICE password (RFC 8489 §14.5).
     public func isAuthentic(_ key: [UInt8]) -> Bool {

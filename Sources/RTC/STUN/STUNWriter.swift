@@ -87,7 +87,7 @@ struct STUNWriter {
             types.flatMap { [UInt8(truncatingIfNeeded: $0 >> 8), UInt8(truncatingIfNeeded: $0)] })
     }
 
-    /// Writes an attribute of any type, for tests.
+    /// Writes an attribute of any type.
     mutating func raw(_ type: UInt16, _ value: [UInt8]) { attribute(type, value) }
 
     /// Writes MESSAGE-INTEGRITY with `key`, FINGERPRINT, and the length field.

@@ -195,7 +195,9 @@ struct Routes: Sendable {
         let versions =
             #""version":"\#(ConfabServer.version)","openssl":"\#(MediaPlane.openSSLVersion)","#
             + #""srtp":"\#(MediaPlane.srtpImplementation)""#
-        let json = #"{"status":"\#(isDraining ? "draining" : "ok")",\#(versions)}"#
+        // `confab doctor` compares this time with that of its machine. The `Date` of a response would be that of the proxy.
+        let time = gateway.value.runner.wallNow.milliseconds
+        let json = #"{"status":"\#(isDraining ? "draining" : "ok")",\#(versions),"time":\#(time)}"#
         return GateResponse(status: isDraining ? 503 : 200, type: "application/json", body: (json + "\n").utf8).routed()
     }
 

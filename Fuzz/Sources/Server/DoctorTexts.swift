@@ -1,0 +1,1 @@
+../../../Sources/Server/Doctor/DoctorTexts.swift
