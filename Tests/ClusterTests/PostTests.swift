@@ -43,6 +43,20 @@ struct PostTests {
         #expect(third.entries.map(\.position.number) == Array(102...151))
     }
 
+    @Test("an outage does not count: what was stored shortly before it is kept for the Redis that follows")
+    func outage() throws {
+        var outbox = PostOutbox()
+        _ = outbox.connected(store: "a", at: Self.at(0))
+        let batch = try #require(Self.appended(outbox.post(Self.letters(1), to: Self.receiver, at: Self.at(0))))
+        _ = outbox.answered(batch.number, .stored, at: Self.at(0))
+        #expect(outbox.nextWakeUp == Self.at(5000))
+        outbox.disconnected()
+        #expect(outbox.nextWakeUp == nil)
+        #expect(outbox.tick(at: Self.at(400_000)).isEmpty)
+        let again = try #require(Self.appended(outbox.connected(store: "b", at: Self.at(400_000))))
+        #expect(again.entries.map(\.position.number) == [1, 2])
+    }
+
     @Test("a Redis that took over gets what was stored within the last 5 s once more")
     func takeover() throws {
         var outbox = PostOutbox()
@@ -122,6 +136,9 @@ struct PostTests {
         _ = outbox.post(Self.letters(2), to: Self.third, at: Self.at(0))
         let rest = try #require(Self.appended(outbox.answered(first.number, .ended([Self.receiver]), at: Self.at(1))))
         #expect(rest.entries.map(\.receiver) == [Self.third])
+        // Otherwise the positions would begin again, which the seal must not see.
+        _ = outbox.post(Self.letters(3), to: Self.receiver, at: Self.at(2))
+        #expect(Self.appended(outbox.answered(rest.number, .stored, at: Self.at(3))) == nil)
     }
 
     @Test("each entry is accepted once and in order, also if it is stored again")

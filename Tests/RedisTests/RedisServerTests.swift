@@ -301,7 +301,7 @@ struct RedisServerTests {
         try await client.send(RedisCommand("XADD", "post", "*", "n", "1"))
         #expect(try await client.send(RedisCommand("WAIT", 1, 2000), timeout: .seconds(10)).integer == 1)
         #expect(try await client.read([.init("post", after: "0")], count: 1, block: .seconds(1)).count == 1)
-        try await waitForReplica(of: "confab", at: sentinel)
+        try await sentinel.waitForReplica(of: "confab")
         primary.crash()
         #expect(try await observed.ready().endpoint.port == replica.port)
         #expect(try await client.send(RedisCommand("GET", "key"), timeout: .seconds(50)).text == "value")
@@ -310,17 +310,5 @@ struct RedisServerTests {
         // The entry from before the failover had reached the replica.
         #expect(entries.first?.fields == [.init(name: Array("n".utf8), value: Array("1".utf8))])
         await client.close()
-    }
-
-    /// Waits until a Sentinel knows a replica, without which it cannot fail over.
-    private func waitForReplica(of primary: String, at sentinel: RunningRedis) async throws {
-        var settings = RedisConfiguration(.servers([try RedisURL(sentinel.url)]))
-        settings.connection.role = .sentinel
-        let observed = try ObservedClient(settings)
-        try await until("Sentinel knows the replica") {
-            let command = RedisCommand("SENTINEL", "REPLICAS", .text(primary))
-            return try await observed.client.send(command).elements?.count == 1
-        }
-        await observed.client.close()
     }
 }

@@ -62,6 +62,9 @@ public struct PostOutbox: Sendable {
     private var next: UInt64 = 1
     private var end: UInt64 = 1
     private var last: [NodeTag: PostPosition] = [:]
+    /// The lives that have ended. Nothing is posted to them: their positions would begin again, and a position must not be sealed twice
+    /// with different contents. A few bytes for each start of a node.
+    private var over: Set<NodeTag> = []
     private var waitingSize = 0
     private var keptSize = 0
     private var isConnected = false
@@ -79,10 +82,14 @@ public struct PostOutbox: Sendable {
     public var isCongested: Bool { waitingSize > limits.waiting }
 
     /// When the shell must call ``tick(at:)``: to try again, or to forget what no longer has to be kept.
-    public var nextWakeUp: Instant? { retryAt ?? items[oldest]?.stored.map { $0 + limits.keptFor } }
+    public var nextWakeUp: Instant? {
+        guard isConnected else { return nil }
+        return retryAt ?? items[oldest]?.stored.map { $0 + limits.keptFor }
+    }
 
     /// Posts an entry.
     public mutating func post(_ content: PostContent, to receiver: NodeTag, at now: Instant) -> [Effect] {
+        guard !over.contains(receiver) else { return [] }
         var effects: [Effect] = []
         if waitingSize + content.size > limits.maxWaiting {
             drop(receiver)
@@ -139,6 +146,7 @@ public struct PostOutbox: Sendable {
     public mutating func ended(_ life: NodeTag) {
         drop(life)
         last[life] = nil
+        over.insert(life)
     }
 
     // MARK: Parts
@@ -175,12 +183,13 @@ public struct PostOutbox: Sendable {
         }
     }
 
-    /// Forgets stored entries that are older than a failover can lose, or more than can be kept.
+    /// Forgets stored entries that are older than a failover can lose, or more than can be kept. Without a connection, the Redis that
+    /// stored them may be gone, so age does not count.
     private mutating func forget(at now: Instant) {
         while oldest < next {
             if let item = items[oldest] {
                 let isOld = item.stored.map { now - $0 >= limits.keptFor } ?? false
-                guard isOld || keptSize > limits.kept else { return }
+                guard isOld && isConnected || keptSize > limits.kept else { return }
                 keptSize -= item.entry.content.size
                 items[oldest] = nil
             }

@@ -44,8 +44,8 @@ struct NodeRecordSeal: Sendable {
 
     /// Uses the secrets of a project file. That of before the last rotation counts for as long as tokens with it do.
     init(_ project: ProjectFile, at now: Timestamp) {
-        let previous = project.previous.flatMap { $0.acceptedUntil > now ? $0.secret.revealed : nil }
-        self.init(secret: project.apiSecret.revealed, former: previous)
+        let secrets = SealingSecrets(project, at: now)
+        self.init(secret: secrets.current, former: secrets.former)
     }
 
     private static func key(_ secret: String) -> SymmetricKey {

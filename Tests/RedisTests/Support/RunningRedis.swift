@@ -93,6 +93,18 @@ final class RunningRedis: @unchecked Sendable {
 
     func send(_ signal: Int32) { if process.isRunning { _ = kill(process.processIdentifier, signal) } }
 
+    /// Waits until this Sentinel knows a replica of the primary with this name. Without one it cannot fail over.
+    func waitForReplica(of primary: String) async throws {
+        var settings = RedisConfiguration(.servers([try RedisURL(url)]))
+        settings.connection.role = .sentinel
+        let observed = try ObservedClient(settings)
+        try await until("Sentinel knows the replica") {
+            let command = RedisCommand("SENTINEL", "REPLICAS", .text(primary))
+            return try await observed.client.send(command).elements?.count == 1
+        }
+        await observed.client.close()
+    }
+
     /// Ends the server as a crash or a power failure would.
     func crash() {
         send(SIGKILL)
