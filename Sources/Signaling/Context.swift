@@ -147,6 +147,7 @@ public struct Context: Sendable {
     }
 
     mutating func releasePlace(_ key: PlaceKey) { effects.append(.releasePlace(key)) }
+    mutating func post(_ letter: Letter, to tag: NodeTag) { effects.append(.post(tag, letter)) }
 
     /// Notes that this machine may have ended, so that the hub releases its place. Does nothing without a cluster.
     mutating func touch(_ machine: PlacedMachine) { if tag != nil { touched.append(machine) } }
@@ -227,6 +228,8 @@ struct Figures: Equatable, Sendable {
     var present = 0
     var refusals = BandwidthRefusals()
     var rooms = RoomFigures()
+    /// Letters of other nodes that this release does not expect from them.
+    var unexpectedLetters = 0
 }
 
 /// Totals of all rooms.

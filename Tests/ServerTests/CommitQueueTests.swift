@@ -122,6 +122,24 @@ import Wire
         #expect(queue.settle([false]).effects == [reach, release])
     }
 
+    @Test("letters to other nodes wait for all changes that were made before, and keep their order")
+    func letters() {
+        let queue = makeQueue()
+        func post(_ number: Int) -> Effect {
+            .post(NodeTag(node: 2, life: 2)!, .call(CallID(high: 0, low: 1), .rings(devices: number)))
+        }
+        #expect(queue.add([post(1)]) == [post(1)])
+        #expect(queue.add([post(2), block(), post(3)]) == [post(2)])
+        _ = queue.takeBatch()
+        #expect(queue.add([post(4)]).isEmpty)
+        #expect(queue.add([block(), post(5)]).isEmpty)
+        #expect(queue.settle([true]).effects == [post(3), post(4)])
+        #expect(queue.add([post(6)]).isEmpty)
+        _ = queue.takeBatch()
+        #expect(queue.settle([false]).effects == [post(5), post(6)])
+        #expect(queue.add([post(7)]) == [post(7)])
+    }
+
     @Test("a later effect for a socket waits behind an earlier one, also if its person has stored nothing")
     func sameSocket() {
         let queue = makeQueue()

@@ -33,6 +33,8 @@ struct FreezingTests: StorageFixtures {
         let reader = Reader()
         let socket: SocketID
         var isLeaseValid = true
+        /// What was called for letters of other nodes.
+        var receipts: [String] = []
 
         init(_ project: Project, _ storage: any Storage, _ person: IdentityID, _ eventLoop: any EventLoop) {
             runner = HubRunner(
@@ -90,6 +92,30 @@ struct FreezingTests: StorageFixtures {
                 #expect(shell.value.line.messages > before, "the room is not confirmed")
                 #expect(shell.value.runner.isSettled)
             }.get()
+        }
+    }
+
+    @Test("let letters of other nodes wait, which are carried out when what was stored with them is committed")
+    func letters() async throws {
+        try await withShell { shell in
+            let loop = shell.eventLoop
+            try await loop.submit {
+                shell.value.isLeaseValid = false
+                let sender = NodeTag(node: 2, life: 2)!
+                let letter = Letter.call(CallID(high: 0, low: 1), .rings(devices: 1))
+                shell.value.runner.submit(
+                    received: [.letter(letter, from: sender), .lost(sender)],
+                    handled: { shell.value.receipts.append("handled") },
+                    carriedOut: { shell.value.receipts.append("carried out") })
+                shell.value.openRoom(1)
+                #expect(shell.value.receipts.isEmpty)
+                shell.value.isLeaseValid = true
+                shell.value.runner.thaw()
+                #expect(shell.value.receipts == ["handled"])
+            }.get()
+            try await until("the room is stored") {
+                try await loop.submit { shell.value.receipts == ["handled", "carried out"] }.get()
+            }
         }
     }
 

@@ -200,7 +200,8 @@ struct Crowd {
         var questions: [Question] = []
         for effect in effects {
             switch effect {
-            case .persist, .media, .reply, .answer, .push, .deleteFile, .reach, .releasePlace, .recording, .broadcast,
+            case .persist, .media, .reply, .answer, .push, .deleteFile, .reach, .releasePlace, .post, .recording,
+                .broadcast,
                 .compose:
                 break
             case .query(let question): questions.append(question)

@@ -79,6 +79,8 @@ final class ClusterNode: MachinePlaces {
     var recordsReadAt: Cluster.Instant?
     /// Describes this node now.
     var describe: (() -> NodeRecord)?
+    /// Posts letters to the other nodes, and receives theirs. Nil if this node posts none.
+    var post: RedisPost?
     /// Whether people can reach this node, and the signs of it.
     var door: DoorWatch?
     var doorTraffic: () -> DoorTraffic = { DoorTraffic() }
@@ -128,6 +130,7 @@ final class ClusterNode: MachinePlaces {
         eventLoop.preconditionInEventLoop()
         runner?.mayAct = { [weak self] in self?.acts ?? false }
         runner?.places = self
+        connectPost()
         table.observe { [weak self] store in
             self?.handle(store.map { .connected(store: $0) } ?? .disconnected)
         }
@@ -141,6 +144,18 @@ final class ClusterNode: MachinePlaces {
     func stop() {
         hasStopped = true
         timer?.cancel()
+        post?.stop()
+    }
+
+    /// Lets letters of the other nodes be inputs for the rules, and the other way around.
+    private func connectPost() {
+        guard let post else { return }
+        runner?.post = post
+        post.standing = { [weak self] life, heard in self?.lives.standing(of: life, heard: heard) ?? .unclear }
+        post.receive = { [weak self] items, handled, carriedOut in
+            self?.runner?.submit(received: items, handled: handled, carriedOut: carriedOut)
+        }
+        post.relieved = { [weak self] in self?.runner?.resumeReaders() }
     }
 
     /// Whether the rules may act now.
@@ -252,6 +267,7 @@ final class ClusterNode: MachinePlaces {
         case .nodeLost(let life, let heir):
             logger.notice("The life of node \(life.node) is over.")
             table.announceDeath(of: life)
+            post?.ended(life)
             runner?.submit(.nodeLost(life, heir: heir ?? tag))
             if heir == tag { takeOver(life) }
         }
@@ -317,6 +333,7 @@ final class ClusterNode: MachinePlaces {
                 node.carryOut(effect)
             }
             node.handle(.looked)
+            node.post?.looked()
             node.readRecords()
         }
     }

@@ -39,9 +39,14 @@ struct ClusterService: Service {
             takeOver: { try await storage.takeOverCalls(of: $0) })
         let node = try await gateway.eventLoop.submit {
             let start = ContinuousClock.now
+            let monotonic = { Cluster.Instant(ContinuousClock.now - start) }
+            let table = ConnectedPlaces(redis, of: life.tag, eventLoop: gateway.eventLoop, logger: logger)
+            let post = RedisPost(
+                redis, of: life.tag, secrets: SealingSecrets(project, at: clock.wallNow),
+                eventLoop: gateway.eventLoop, logger: logger, clock: monotonic)
+            table.post = post
             let node = ClusterNode(
-                tag: life.tag, former: life.former, ledger: life.ledger,
-                table: ConnectedPlaces(redis, of: life.tag, eventLoop: gateway.eventLoop, logger: logger),
+                tag: life.tag, former: life.former, ledger: life.ledger, table: table,
                 runner: gateway.value.runner,
                 reading: ClusterNode.Reading(
                     state: { machine in try await storage.state(of: machine, at: clock.wallNow) },
@@ -54,10 +59,9 @@ struct ClusterService: Service {
                                 metadata: ["events": "\(count)", "life": "\(life)"])
                         }
                     }),
-                eventLoop: gateway.eventLoop, logger: logger,
-                clock: { Cluster.Instant(ContinuousClock.now - start) })
-            node.door = DoorWatch(
-                pingInterval: configuration.rules.pingInterval, at: Cluster.Instant(ContinuousClock.now - start))
+                eventLoop: gateway.eventLoop, logger: logger, clock: monotonic)
+            node.post = post
+            node.door = DoorWatch(pingInterval: configuration.rules.pingInterval, at: monotonic())
             node.doorTraffic = { [unowned gateway = gateway.value] in gateway.doorTraffic }
             node.wall = { .milliseconds(clock.wallNow.milliseconds) }
             node.onFenced = { _ in fence.signal() }
@@ -73,6 +77,7 @@ struct ClusterService: Service {
             }
             gateway.value.projectFileChanged = { [weak node] file in
                 node?.records?.use(NodeRecordSeal(file, at: clock.wallNow))
+                node?.post?.use(SealingSecrets(file, at: clock.wallNow))
             }
             node.isDraining = { [unowned gateway = gateway.value] in !gateway.nodeDrain.isServing }
             gateway.value.clusterHolds = { [weak node] in node?.holds ?? [] }

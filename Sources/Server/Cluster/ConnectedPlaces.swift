@@ -12,6 +12,8 @@ final class ConnectedPlaces: PlaceTable {
     private let eventLoop: any EventLoop
     private let logger: Logger
     private var report: (String?) -> Void = { _ in }
+    /// Posts letters on the same connection.
+    var post: RedisPost?
     /// The connection that was made last; nil while there is none.
     private var connection: UInt64?
 
@@ -30,6 +32,7 @@ final class ConnectedPlaces: PlaceTable {
         if connection != nil {
             connection = nil
             report(nil)
+            post?.disconnected()
         }
         switch state {
         case .ready(let server): identify(server)
@@ -45,12 +48,18 @@ final class ConnectedPlaces: PlaceTable {
         Task {
             do throws(RedisError) {
                 let store = try await places.identify(onlyOn: server.connection)
-                table.execute { if $0.connection == server.connection { $0.report(store) } }
+                table.execute { $0.identified(store, server.connection) }
             } catch {
                 logger.error("This Redis cannot be used: \(error)")
                 table.execute { $0.identifyLater(server) }
             }
         }
+    }
+
+    private func identified(_ store: String, _ connection: UInt64) {
+        guard self.connection == connection else { return }
+        report(store)
+        post?.connected(store: store, connection: connection)
     }
 
     /// Tries again after the operator may have corrected something. If the connection was lost, the next one is identified instead.

@@ -113,7 +113,8 @@ struct CommitQueue {
                 // Add the person of the origin, because some changes name only a call and no person.
                 store(change, by: origin.person, in: own!)
             case .media, .deleteFile: ready.append(effect)
-            case .transmit, .close, .reply, .answer, .query, .push, .reach, .releasePlace, .recording, .broadcast,
+            case .transmit, .close, .reply, .answer, .query, .push, .reach, .releasePlace, .post, .recording,
+                .broadcast,
                 .compose:
                 if let number = own ?? holder(of: effect, person) {
                     hold(effect, in: number)
@@ -196,10 +197,11 @@ struct CommitQueue {
         case .query(let question): return holders[.person(question.identity)]
         case .push(let person, _): return holders[.person(person)]
         // Another node may read what storage keeps as soon as the place is released, and this node as soon as it has claimed
-        // one. So wait for all changes.
+        // one. So wait for all changes. A letter to another node waits for them too: it can report any of them, and letters
+        // keep their order.
         // The recorder must not begin before the start of the archive was stored and reported. Its commands keep their order,
         // because each waits for all changes before it.
-        case .reach, .releasePlace, .recording, .broadcast, .compose: return isEmpty ? nil : nextNumber - 1
+        case .reach, .releasePlace, .post, .recording, .broadcast, .compose: return isEmpty ? nil : nextNumber - 1
         case .persist, .media, .deleteFile: return nil
         }
     }
@@ -236,7 +238,9 @@ extension Effect {
     var socket: SocketID? {
         switch self {
         case .transmit(let socket, _), .close(let socket, _, _), .reply(let socket, _), .answer(let socket, _): socket
-        case .media, .query, .push, .persist, .deleteFile, .reach, .releasePlace, .recording, .broadcast, .compose: nil
+        case .media, .query, .push, .persist, .deleteFile, .reach, .releasePlace, .post, .recording, .broadcast,
+            .compose:
+            nil
         }
     }
 

@@ -32,9 +32,15 @@ final class HubRunner {
     var composer: (any ArchiveComposer)?
     /// Where the machines of the cluster are. Set when the server starts; nil without a cluster.
     var places: (any MachinePlaces)?
+    /// Posts letters to the other nodes of the cluster. Set when the server starts; nil without a cluster.
+    var post: (any LetterPost)?
     private let media: MediaPlane?
     private(set) var sockets = SocketTable()
     var inputs: Deque<Input> = []
+    /// The number of inputs that were handled.
+    private(set) var handledInputs: UInt64 = 0
+    /// What to call when letters of other nodes were handled, and when their effects are carried out; in order.
+    var receipts: Deque<Receipt> = []
     private var isPumping = false
     private var queue = CommitQueue()
     let writer: BatchWriter
@@ -148,7 +154,7 @@ final class HubRunner {
         identityChanges.concern(people, since: start.identities) || recordChanges.concern(people, since: start.records)
     }
 
-    private func pump() { run {} }
+    func pump() { run {} }
 
     private func timerFired() {
         timer = nil
@@ -169,11 +175,15 @@ final class HubRunner {
         isPumping = true
         first()
         repeat {
-            while let input = inputs.popFirst() { handle(input) }
+            while let input = inputs.popFirst() {
+                handledInputs += 1
+                handle(input)
+            }
             flushes.flush()
         } while !inputs.isEmpty
         isPumping = false
         commit()
+        giveReceipts()
         schedule()
     }
 
@@ -308,6 +318,7 @@ final class HubRunner {
             guard let places else { return inputs.append(.placesUnavailable(key)) }
             places.reach(key, machine, claims: claims)
         case .releasePlace(let key): places?.release(key)
+        case .post(let life, let letter): post?.post(letter, to: life)
         case .persist: assertionFailure("the commit queue collects changes")
         }
     }
@@ -357,18 +368,18 @@ final class HubRunner {
 
     // MARK: Reading
 
-    /// Returns whether this socket should not be read, because the rules are frozen, or because too many changes wait for storage.
-    /// In the latter case, clients without uncommitted changes are still read.
+    /// Returns whether this socket should not be read, because the rules are frozen, because too many letters wait for Redis, or
+    /// because too many changes wait for storage. In the last case, clients without uncommitted changes are still read.
     func isCongested(_ socket: SocketID) -> Bool {
-        if isFrozen { return true }
+        if isFrozen || post?.isCongested == true { return true }
         guard queue.count > Self.maxUncommitted || queue.heldBytes > Self.maxHeldBytesOfAll else { return false }
         return sockets.person(on: socket).map { queue.isUncommitted($0) } ?? false
     }
 
-    /// Pauses a reader until the next batch is committed or has failed, or until the rules may act again.
+    /// Pauses a reader until the next batch is committed or has failed, until the rules may act again, or until letters have left.
     func pause(_ reader: any PausedReader) { paused.append(reader) }
 
-    private func resumeReaders() {
+    func resumeReaders() {
         let readers = paused
         paused = []
         for reader in readers { reader.resumeReading() }

@@ -50,6 +50,16 @@ extension Hub {
     package var claimedPlaces: [PlacedMachine: PlaceKey] { places?.claimed ?? [:] }
     /// The number of letters that wait until it is known where their machine is.
     package var waitingLetters: Int { places?.waitingCount ?? 0 }
+    /// Letters of other nodes that this release does not expect from them.
+    package var unexpectedLetters: Int { context.figures.unexpectedLetters }
+    /// The people on this node whom their contacts see online.
+    package var visiblePeople: [IdentityID] { people.ids { $0.snapshot.isSeenOnline } }
+    /// What the connected people on this node see of their contacts.
+    package var contactViews: [(person: IdentityID, contacts: [IdentityID], online: Set<IdentityID>)] {
+        people.ids { !$0.devices.isEmpty }.sorted().compactMap { id in
+            people.read(id) { (id, $0.contacts.identities, $0.contacts.onlineContacts) }
+        }
+    }
     /// The people in matches on this node.
     package var chattingPeople: [IdentityID] { people.ids { $0.roulette.isChatting } }
     /// The people who wait in the roulette on this node, in the order of entry.

@@ -38,7 +38,7 @@ extension Hub {
         switch letter {
         case .person(let id, let event):
             if people.contains(id) { return event.need.map { Need(machine: $0) } }
-            guard event.claimsPlace || places?.isAsked(.person(id)) == true else { return nil }
+            guard event.claimsPlace || event.travels || places?.isAsked(.person(id)) == true else { return nil }
             return Need(machine: .person(id), claims: event.claimsPlace, at: event.at)
         case .roomRegistry(.join(let application)):
             return arrival(of: application.applicant.identity) ?? application.join.name.flatMap(need)
@@ -173,7 +173,11 @@ extension Hub {
         if places?.waitsOn(machine, heldBy: tag, rules: context.rules, now: context.now) == true { return }
         let hasMoved = places?.hasMoved(machine) == true
         for waiting in places?.giveUp(machine) ?? [] {
-            refuse(waiting.letter, refusal(of: waiting, machine, at: tag, hasMoved: hasMoved))
+            if waiting.letter.travels {
+                context.post(waiting.letter, to: tag)
+            } else {
+                refuse(waiting.letter, refusal(of: waiting, machine, at: tag, hasMoved: hasMoved))
+            }
         }
     }
 
@@ -198,10 +202,10 @@ extension Hub {
         for waiting in places?.giveUp(machine) ?? [] { refuse(waiting.letter, .elsewhere(machine, at: nil)) }
     }
 
-    /// The registry does not answer.
+    /// The registry does not answer. Letters that can be posted wait until it does.
     mutating func placesUnavailable(_ key: PlaceKey) {
         guard let machine = places?.machine(of: key), places?.isAsked(machine) == true else { return }
-        for waiting in places?.giveUp(machine) ?? [] { refuse(waiting.letter, .placesUnavailable) }
+        for waiting in places?.postpone(machine, now: context.now) ?? [] { refuse(waiting.letter, .placesUnavailable) }
     }
 
     /// Another node has this place now, because the registry had forgotten that it is here. Gives the machine up: its clients
@@ -226,9 +230,10 @@ extension Hub {
     }
 
     /// The life of a node is over, so its places are void.
-    mutating func nodeLost() {
+    mutating func nodeLost(_ tag: NodeTag) {
         places?.hurry(now: context.now)
         reachAgain()
+        contactsLost(on: tag, isOver: true)
     }
 }
 
@@ -310,8 +315,8 @@ extension Hub {
     /// Asks again about the places for which it is time.
     mutating func reachAgain() {
         let isDraining = places?.isDraining == true
-        for (machine, key) in places?.takeDue(now: context.now) ?? [] {
-            context.reach(key, machine, claims: !isDraining)
+        for due in places?.takeDue(now: context.now) ?? [] {
+            context.reach(due.key, due.machine, claims: due.claims && !isDraining)
         }
     }
 

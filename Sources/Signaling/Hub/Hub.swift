@@ -94,7 +94,7 @@ public struct Hub: Sendable {
     }
 
     private mutating func deliver(_ letter: Letter) {
-        if places != nil, holdsBack(letter) { return }
+        if places != nil, posts(letter) || holdsBack(letter) { return }
         dispatch(letter)
     }
 

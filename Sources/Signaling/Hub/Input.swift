@@ -95,6 +95,10 @@ public enum Input: Equatable, Sendable {
     case othersCounted(ClientCounts)
     /// The life of a node is over. `heir` is the node that ended it, and restores its calls.
     case nodeLost(NodeTag, heir: NodeTag)
+    /// A letter that another node has posted to this one. The shell has verified which node.
+    indirect case received(Letter, from: NodeTag)
+    /// Letters between this node and that one were lost, in one direction or the other. Both begin again with each other.
+    case lettersLost(NodeTag)
 }
 
 extension Hub {
@@ -171,7 +175,9 @@ extension Hub {
         case .placesUnavailable(let key): placesUnavailable(key)
         case .lostPlace(let key): lostPlace(key)
         case .othersCounted(let counts): others = counts
-        case .nodeLost: nodeLost()
+        case .nodeLost(let tag, _): nodeLost(tag)
+        case .received(let letter, let tag): received(letter, from: tag)
+        case .lettersLost(let tag): contactsLost(on: tag, isOver: false)
         case .draining(let isDraining): drain(isDraining)
         }
     }

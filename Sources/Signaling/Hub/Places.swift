@@ -29,6 +29,8 @@ struct Places: Sendable {
         var firstHolder: NodeTag?
         /// Whether another life has got the place since.
         var hasMoved = false
+        /// Whether only letters that can be posted wait, until the registry answers again.
+        var isPostponed: Bool { againAt != nil && until == nil }
     }
 
     /// What to do with a letter.
@@ -43,6 +45,8 @@ struct Places: Sendable {
 
     /// Maximum number of letters that wait for one place. A large room may open while the registry is slow.
     private static let maxWaiting = 20_000
+    /// The pause before the registry is asked again for letters that can be posted.
+    private static let pause = Duration.seconds(2)
     /// Maximum number of places about which questions are open. Each is a few hundred bytes with its letters.
     private static let maxQuestions = 100_000
     /// How long clients wait after the node that they asked for has begun another life. HAProxy checks each second, and sends
@@ -86,7 +90,11 @@ struct Places: Sendable {
         if questions[machine] != nil {
             guard questions[machine]?.waiting.count ?? 0 < Self.maxWaiting else { return .crowded }
             questions[machine]?.waiting.append(waiting)
-            return .waits(asking: nil)
+            // A client does not wait until postponed letters are due.
+            guard waiting.claims, questions[machine]?.isPostponed == true else { return .waits(asking: nil) }
+            questions[machine]?.againAt = nil
+            again.remove(machine)
+            return .waits(asking: questions[machine]?.key)
         }
         guard questions.count < Self.maxQuestions else { return .crowded }
         let key = key()
@@ -107,6 +115,21 @@ struct Places: Sendable {
 
     /// Stops asking about this place. Returns the letters that waited.
     mutating func giveUp(_ machine: PlacedMachine) -> [Waiting] { remove(machine)?.waiting ?? [] }
+
+    /// The registry does not answer. Returns the letters that must be answered now. Those that can be posted wait, and the registry is
+    /// asked again after a pause.
+    mutating func postpone(_ machine: PlacedMachine, now: Timestamp) -> [Waiting] {
+        guard let question = questions[machine] else { return [] }
+        let staying = question.waiting.filter { $0.letter.travels }
+        guard !staying.isEmpty else { return giveUp(machine) }
+        questions[machine]?.waiting = staying
+        questions[machine]?.until = nil
+        questions[machine]?.firstHolder = nil
+        questions[machine]?.hasMoved = false
+        questions[machine]?.againAt = now + Self.pause
+        again.insert(machine)
+        return question.waiting.filter { !$0.letter.travels }
+    }
 
     private mutating func remove(_ machine: PlacedMachine) -> Question? {
         guard let question = questions.removeValue(forKey: machine) else { return nil }
@@ -161,15 +184,16 @@ struct Places: Sendable {
     /// Asks again at once about all places that would be asked about later, because a node was lost.
     mutating func hurry(now: Timestamp) { for machine in again { questions[machine]?.againAt = now } }
 
-    /// Returns the places to claim now because the pause is over, in a fixed order.
-    mutating func takeDue(now: Timestamp) -> [(PlacedMachine, PlaceKey)] {
+    /// Returns the places to ask about now because the pause is over, in a fixed order, and whether a letter claims them.
+    mutating func takeDue(now: Timestamp) -> [(machine: PlacedMachine, key: PlaceKey, claims: Bool)] {
         let due = again.filter { questions[$0]?.againAt.map { $0 <= now } ?? false }
         for machine in due {
             questions[machine]?.againAt = nil
             again.remove(machine)
         }
-        return due.compactMap { machine in questions[machine].map { (machine, $0.key) } }
-            .sorted { $0.1.description < $1.1.description }
+        return due.compactMap { machine in
+            questions[machine].map { (machine, $0.key, $0.waiting.contains(where: \.claims)) }
+        }.sorted { $0.key.description < $1.key.description }
     }
 
     // MARK: Releasing

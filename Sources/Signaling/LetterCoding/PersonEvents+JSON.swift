@@ -149,6 +149,8 @@ extension PersonContactEvent: LetterEvent {
         case .queried(let other):
             try coder.event("contact.queried")
             self = try .queried(by: coder("other", other))
+        // The receiving node adds these.
+        case .presenceElsewhere, .nodeLost: throw .staysHere
         }
     }
 }

@@ -41,6 +41,9 @@ public enum Effect: Equatable, Sendable {
     case reach(PlaceKey, PlacedMachine, claims: Bool)
     /// The machine with this place has ended. Only in a cluster.
     case releasePlace(PlaceKey)
+    /// Posts a letter to a machine on another node, where it arrives as `Input.received`. Letters from one node arrive in the order in
+    /// which they were posted. Only in a cluster.
+    indirect case post(NodeTag, Letter)
 }
 
 /// An event and the state machine that it is addressed to. The hub delivers the event directly. In a cluster, the event may wait

@@ -1,3 +1,4 @@
+import Cluster
 import Wire
 
 /// Events for a person's state machine.
@@ -100,6 +101,10 @@ public enum PersonContactEvent: Equatable, Sendable {
     case presence(of: Counterpart)
     /// A contact connected, and requests this person's online status.
     case queried(by: IdentityID)
+    /// The online status or name of a contact on another node of the cluster changed.
+    case presenceElsewhere(of: Counterpart, at: NodeTag)
+    /// What is known about contacts on that node is void. If `isOver` is false, the node lives, but letters were lost.
+    case nodeLost(NodeTag, isOver: Bool)
 }
 
 /// A request to find a person, or the answer from storage.

@@ -54,6 +54,13 @@ extension WireError {
                 + "first.", at: tag.nodeName)
     }
 
+    /// The error for a request to call a contact who is online on another node.
+    static func calleeElsewhere(at tag: NodeTag) -> WireError {
+        WireError(
+            .elsewhere, "This person is on another server of this cluster. Call them there.", retryable: true,
+            at: tag.nodeName)
+    }
+
     /// The error for a request to rejoin a call that another node has.
     static func callElsewhere(at tag: NodeTag) -> WireError {
         WireError(

@@ -1,11 +1,17 @@
+import Cluster
 import Wire
 
 /// Places outgoing calls.
 extension CallState {
     // MARK: Placing
 
+    /// Handles a request to place a call.
+    ///
+    /// - Parameter node: the node of the cluster to which the caller should move, because the callee is there; nil if the
+    ///   call can be placed here.
     mutating func start(
-        _ start: CallVerb.Start, _ request: Request, _ snapshot: PersonSnapshot, _ context: inout Context
+        _ start: CallVerb.Start, at node: NodeTag?, _ request: Request, _ snapshot: PersonSnapshot,
+        _ context: inout Context
     ) {
         if let error = snapshot.banError(context.wallNow) ?? obstacle(snapshot) { return context.fail(error, request) }
         guard start.person != snapshot.persona.id else { return callsItself(request, &context) }
@@ -13,6 +19,7 @@ extension CallState {
             let error = WireError(.notPresent, "Send presence.appear first; the callee must see who is calling.")
             return context.fail(error, request)
         }
+        if let node { return context.fail(.calleeElsewhere(at: node), request) }
         snapshot.introduce(start.person, for: .call(.start(start)), request, &context)
     }
 

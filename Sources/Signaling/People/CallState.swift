@@ -1,3 +1,4 @@
+import Cluster
 import Wire
 
 /// A person's current calls: active, outgoing and incoming.
@@ -113,9 +114,14 @@ extension CallState {
 
     // MARK: Requests
 
-    mutating func perform(_ verb: CallVerb, _ request: Request, _ snapshot: PersonSnapshot, _ context: inout Context) {
+    /// Handles a request of a device.
+    ///
+    /// - Parameter node: for `call.start`, the node of the cluster to which the caller should move; see `start`.
+    mutating func perform(
+        _ verb: CallVerb, at node: NodeTag?, _ request: Request, _ snapshot: PersonSnapshot, _ context: inout Context
+    ) {
         switch verb {
-        case .start(let start): self.start(start, request, snapshot, &context)
+        case .start(let start): self.start(start, at: node, request, snapshot, &context)
         case .accept: assertionFailure("Person handles call.accept, because it must leave the roulette first")
         case .decline(let verb): decline(verb.call, request, snapshot, &context)
         case .cancel(let verb): cancel(verb.call, request, snapshot, &context)

@@ -1,3 +1,4 @@
+import Cluster
 import Wire
 
 /// A chat or call in which this person met another person.
@@ -13,6 +14,8 @@ struct ContactBook: Equatable, Sendable {
     private var contacts: [Contact]
     /// Contacts who are online and visible.
     private var online: Set<IdentityID> = []
+    /// Those of them who are on another node of the cluster, with the node.
+    private var nodes: [IdentityID: NodeTag] = [:]
     private var meetings = Meetings()
 
     init(_ record: PersonRecord) { contacts = record.contacts }
@@ -20,7 +23,21 @@ struct ContactBook: Equatable, Sendable {
     /// Whether this person recently met someone with whom they may still become contacts.
     var hasStateToKeep: Bool { !meetings.isEmpty }
 
+    var isEmpty: Bool { contacts.isEmpty }
+
     func contains(_ other: IdentityID) -> Bool { contacts.contains { $0.identity == other } }
+
+    func hasContacts(on tag: NodeTag) -> Bool { nodes.values.contains(tag) }
+
+    /// The other node of the cluster on which this contact is online and visible; nil if there is none.
+    func node(of person: PersonID, _ project: Project) -> NodeTag? {
+        nodes.first { project.personID(of: $0.key) == person }?.value
+    }
+
+    /// Contacts who are online and visible. For tests.
+    var onlineContacts: Set<IdentityID> { online }
+    /// All contacts. For tests.
+    var identities: [IdentityID] { contacts.map(\.identity) }
 
     /// Returns `names` with the names of all contacts. A contact's name replaces another name of the same person.
     func addingNames(to names: [IdentityID: String]) -> [IdentityID: String] {
@@ -127,8 +144,9 @@ struct ContactBook: Equatable, Sendable {
         tell(devices, .added(.init(person: other.info, meeting: meeting)), &context)
     }
 
-    private mutating func note(_ other: Counterpart) {
+    private mutating func note(_ other: Counterpart, at tag: NodeTag? = nil) {
         if other.isOnline { online.insert(other.identity) } else { online.remove(other.identity) }
+        nodes[other.identity] = other.isOnline ? tag : nil
     }
 
     // MARK: Listing
@@ -179,6 +197,7 @@ struct ContactBook: Equatable, Sendable {
         guard let index = contacts.firstIndex(where: { $0.identity == other }) else { return false }
         contacts.remove(at: index)
         online.remove(other)
+        nodes[other] = nil
         return true
     }
 
@@ -186,7 +205,7 @@ struct ContactBook: Equatable, Sendable {
     ///
     /// - Returns: the people who were contacts.
     mutating func removeAll() -> [IdentityID] {
-        defer { (contacts, online) = ([], []) }
+        defer { (contacts, online, nodes) = ([], [], [:]) }
         return contacts.map(\.identity)
     }
 
@@ -206,18 +225,64 @@ struct ContactBook: Equatable, Sendable {
 
     /// Answers a contact's request for this person's online status.
     func queried(by other: IdentityID, _ snapshot: PersonSnapshot, _ context: inout Context) {
-        guard snapshot.isSeenOnline, contains(other) else { return }
+        // In a cluster, the letter that this person has removed the contact may have been lost.
+        guard contains(other) else { return context.tell(.person(other, .contact(.removed(by: snapshot.id)))) }
+        guard snapshot.isSeenOnline else { return }
         context.tell(.person(other, .contact(.presence(of: snapshot.counterpart))))
     }
 
     mutating func presenceChanged(of other: Counterpart, _ devices: DeviceList, _ context: inout Context) {
+        note(other, at: nil, devices, &context)
+    }
+
+    private mutating func note(
+        _ other: Counterpart, at tag: NodeTag?, _ devices: DeviceList, _ context: inout Context
+    ) {
         guard let index = contacts.firstIndex(where: { $0.identity == other.identity }) else { return }
         let wasOnline = online.contains(other.identity)
+        note(other, at: tag)
         guard wasOnline != other.isOnline || contacts[index].name != other.name else { return }
         contacts[index].name = other.name
-        note(other)
         let news = ContactNotice.Changed(person: other.info)
         for client in devices.present { context.send(.contact(.changed(news)), to: client) }
+    }
+
+    // MARK: Other nodes of the cluster
+
+    /// Handles what another node says about a contact there. Two nodes can speak about one contact, who has moved from one to the
+    /// other, and the letters of the former node may be the later ones.
+    mutating func presenceChanged(
+        of other: Counterpart, at tag: NodeTag, _ snapshot: PersonSnapshot, _ context: inout Context
+    ) {
+        let wasOnline = online.contains(other.identity)
+        if wasOnline {
+            // The contact is on this node now.
+            guard let node = nodes[other.identity] else { return }
+            // The contact has been seen on another node since.
+            guard other.isOnline || node == tag else { return }
+        }
+        note(other, at: tag, snapshot.devices, &context)
+        // The contact may be online on a third node, whose letters were the earlier ones.
+        if wasOnline, !other.isOnline {
+            context.tell(.person(other.identity, .contact(.queried(by: snapshot.id))))
+        }
+    }
+
+    /// Begins again with the contacts on a node: its life is over, or letters were lost.
+    mutating func nodeLost(
+        _ tag: NodeTag, isOver: Bool, _ snapshot: PersonSnapshot, _ context: inout Context
+    ) {
+        let project = context.project
+        for contact in contacts where nodes[contact.identity] == tag {
+            let offline = Counterpart(
+                identity: contact.identity, person: project.personID(of: contact.identity), name: contact.name,
+                isOnline: false)
+            presenceChanged(of: offline, at: tag, snapshot, &context)
+        }
+        // The node may also lack what was said about this person.
+        guard !isOver else { return }
+        query(for: snapshot.id, &context)
+        if snapshot.isSeenOnline { reportPresence(snapshot, &context) }
     }
 
     /// Notifies all devices, even those that did not send `presence.appear`, because people in a roulette chat need not send

@@ -9,6 +9,9 @@ struct People: Sendable {
     func contains(_ id: IdentityID) -> Bool { machines.contains(id) }
     func ids(where matches: (Person) -> Bool) -> [IdentityID] { machines.ids(where: matches) }
 
+    /// Reads a person without delivering an event; see `Machines.read`.
+    func read<Result>(_ id: IdentityID, _ body: (Person) -> Result) -> Result? { machines.read(id, body) }
+
     mutating func deliver(_ event: PersonEvent, to id: IdentityID, _ context: inout Context) -> Timestamp? {
         let wakeUp = machines.deliver(event, to: id, &context).wakeUp
         noteAbsence(of: id, &context)

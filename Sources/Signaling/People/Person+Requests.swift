@@ -1,3 +1,4 @@
+import Cluster
 import Wire
 
 /// Handles requests from the person's devices and events from other state machines. Most go to one part of the
@@ -129,11 +130,22 @@ extension Person {
     // MARK: Calls
 
     mutating func perform(_ verb: CallVerb, _ request: Request, _ context: inout Context) {
-        guard case .accept(let verb) = verb else { return calls.perform(verb, request, snapshot, &context) }
+        guard case .accept(let verb) = verb else {
+            return calls.perform(verb, at: nodeOfCallee(verb, context), request, snapshot, &context)
+        }
         guard calls.accept(verb, request, snapshot, &context) else { return }
         // A person in a call must not be in a chat at the same time.
         roulette.interrupt("You answered a call. Press Start to continue after the call.", snapshot, &context)
         context.tell(.call(verb.call, .accept(id, video: verb.video)))
+    }
+
+    /// The node to which this person must move to place a call, because a contact is online there; nil for any other request.
+    ///
+    /// Only a contact's own node says that, and only while the contact is visible. So a caller learns nothing about people who
+    /// do not want to be seen. With a second device, this person cannot move.
+    private func nodeOfCallee(_ verb: CallVerb, _ context: Context) -> NodeTag? {
+        guard case .start(let start) = verb, devices.clients.count == 1 else { return nil }
+        return contacts.node(of: start.person, context.project)
     }
 
     mutating func handle(_ event: PersonCallEvent, _ context: inout Context) {
@@ -168,6 +180,9 @@ extension Person {
         case .removed(let other): contacts.removed(by: other, snapshot, &context)
         case .presence(let other): contacts.presenceChanged(of: other, devices, &context)
         case .queried(let other): contacts.queried(by: other, snapshot, &context)
+        case .presenceElsewhere(let other, let tag):
+            contacts.presenceChanged(of: other, at: tag, snapshot, &context)
+        case .nodeLost(let tag, let isOver): contacts.nodeLost(tag, isOver: isOver, snapshot, &context)
         }
     }
 

@@ -35,7 +35,9 @@ struct CodedEvents: Sendable, CustomTestStringConvertible {
             staying: ["banned", "unbanned", "storageFailed", "placeLost", "hallIsElsewhere", "lookedUp"]),
         CodedEvents(
             "PersonPresenceEvent", "PersonEvents", PersonPresenceEvent.blanks, staying: ["directoryLost"]),
-        CodedEvents("PersonContactEvent", "PersonEvents", PersonContactEvent.blanks),
+        CodedEvents(
+            "PersonContactEvent", "PersonEvents", PersonContactEvent.blanks,
+            staying: ["presenceElsewhere", "nodeLost"]),
         CodedEvents(
             "PersonCallEvent", "CallEvents", PersonCallEvent.blanks, staying: ["restored", "readmitted", "located"]),
         CodedEvents("CallEvent", "CallEvents", CallEvent.blanks, staying: ["restore", "returned"]),

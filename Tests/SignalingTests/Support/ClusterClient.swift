@@ -36,6 +36,8 @@ final class ClusterClient {
     /// The sentences that the user has seen.
     private(set) var failures: [WireError] = []
     private(set) var isInRoom = false
+    /// What the client says about its person after each welcome, as pages do; nil if it says nothing.
+    var appearance: Appearance?
     /// When the client wished for a chat, and how long it took until it had the first.
     private var wishedAt = Timestamp(milliseconds: 0)
     private(set) var firstWait: Duration?
@@ -63,6 +65,7 @@ final class ClusterClient {
         self.guest = guest
         (asked, isInRoom, waitingSince) = (nil, false, nil)
         guest.arrive()
+        if let appearance { guest.say(.presence(.appear(appearance))) }
         ask()
     }
 
@@ -130,6 +133,12 @@ final class ClusterClient {
     func say(_ message: ClientMessage) {
         guest?.say(message)
         world.settle()
+    }
+
+    /// Appears now, and after each welcome.
+    func appear(_ appearance: Appearance) {
+        self.appearance = appearance
+        say(.presence(.appear(appearance)))
     }
 
     func endWish() { (wish, asked, waitingSince, isInRoom) = (.nothing, nil, nil, false) }

@@ -39,7 +39,8 @@ extension ClusterWorld {
         case ..<800: anybody()?.want(.chat)
         case ..<850: anybody { $0.isConnected && $0.wish == .chat }?.say(.roulette(.next(.init())))
         case ..<880: stopChat()
-        case ..<980: anybody()?.want(.request(request()))
+        case ..<977: anybody()?.want(.request(request()))
+        case ..<980: failOver()
         case ..<986: disturb()
         case ..<992: setRegistryAway(!registry.isAway)
         case ..<997: repair()
@@ -71,14 +72,38 @@ extension ClusterWorld {
 
     private func request() -> ClientMessage {
         let person = nodes[0].stage.project.personID(of: identity())
-        switch Int.random(in: 0..<8, using: &random) {
-        case 0, 1: return .presence(.appear(Appearance(name: "Ada")))
+        switch Int.random(in: 0..<9, using: &random) {
+        case 0, 1: return .presence(.appear(Appearance(name: chance(80) ? "Ada" : "Bo")))
         case 2: return .presence(.find(.init(person: person)))
         case 3: return .call(.start(.init(person: person, video: chance(50))))
         case 4: return .nearby(.move(.init(latitude: 52, longitude: 13)))
         case 5: return .nearby(.watch(.init(unit: .miles, radius: 200)))
         case 6: return .presence(.link)
-        default: return .presence(.block(.init(person: person)))
+        case 7: return .contact(.list)
+        // Few, because blocking a person also ends the contact.
+        default: return chance(10) ? .presence(.block(.init(person: person))) : .presence(.leave)
+        }
+    }
+
+    /// Makes everybody a contact of everybody, before anyone connects.
+    func acquaintEveryone() {
+        for one in 0..<UInt64(Self.people) {
+            for other in (one + 1)..<UInt64(Self.people) {
+                shelf.archive.apply(
+                    .keptInTouch(
+                        IdentityID(high: 7, low: one), IdentityID(high: 7, low: other), names: ["Ada", "Ada"], at: now))
+            }
+        }
+    }
+
+    /// Redis fails over to a replica that lacks the newest entries. Sometimes it lacks more than can be posted again: letters are lost, and
+    /// nodes begin again with each other.
+    private func failOver() {
+        count("failover")
+        if chance(70) {
+            post.failOver(losing: .milliseconds(Int.random(in: 0...3000, using: &random)), now: now)
+        } else {
+            post.loseEntries(now: now)
         }
     }
 
@@ -109,12 +134,14 @@ extension ClusterWorld {
     private func setRegistryAway(_ isAway: Bool) {
         if isAway { count("outage") }
         registry.setAway(isAway)
+        post.setAway(isAway, now: now)
     }
 
     // MARK: Judging
 
     /// Checks what must be true at every moment.
     func check() {
+        if let fault = post.fault { fail(fault) }
         var owners: [PlacedMachine: NodeTag] = [:]
         var chatting: Set<IdentityID> = []
         for node in live {
@@ -159,8 +186,22 @@ extension ClusterWorld {
             if inside.count > 1 { fail("people of \(room) are on \(inside)") }
         }
         for node in live where node.stage.hub.waitingLetters > 0 { fail("letters wait on \(node.tag)") }
+        checkContacts()
         let both = bothWaitingAlone()
         if both > .seconds(2) { fail("two strangers have waited on different nodes for \(both)") }
+    }
+
+    /// After calm, everyone sees exactly those contacts online who are, on whichever node.
+    private func checkContacts() {
+        let visible = live.reduce(into: Set<IdentityID>()) { $0.formUnion($1.stage.hub.visiblePeople) }
+        for node in live {
+            if node.stage.hub.unexpectedLetters > 0 { fail("\(node.tag) got unexpected letters") }
+            for view in node.stage.hub.contactViews {
+                let expected = visible.intersection(view.contacts)
+                guard view.online != expected else { continue }
+                fail("\(view.person) on \(node.tag) sees \(view.online) online instead of \(expected)")
+            }
+        }
     }
 
     /// How long two strangers, both with one device, have waited on different nodes. Others are not redirected.

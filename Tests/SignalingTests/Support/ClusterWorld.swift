@@ -30,6 +30,7 @@ final class ClusterWorld {
     let shelf = Shelf()
     private(set) var nodes: [ClusterNode] = []
     var registry: SimulatedRegistry
+    var post: SimulatedPost
     private(set) var clients: [ClusterClient] = []
     private(set) var now = Timestamp(milliseconds: 1_790_000_000_000)
     private var lastLife: UInt32 = 0
@@ -45,6 +46,7 @@ final class ClusterWorld {
         (self.seed, self.adjust) = (seed, adjust)
         random = SeededGenerator(seed: seed)
         registry = SimulatedRegistry(seed: seed &+ 1)
+        post = SimulatedPost(seed: seed &+ 2)
         for number in 1...count {
             let tag = nextTag(UInt16(number))
             nodes.append(ClusterNode(tag, makeStage(tag)))
@@ -59,9 +61,20 @@ final class ClusterWorld {
     private func makeStage(_ tag: NodeTag) -> Stage {
         let stage = Stage(seed: random.next(), tag: tag, shelf: shelf, adjust)
         stage.pass(now - stage.now)
-        stage.carryOutPlace = { [unowned self] in registry.carryOut($0, of: tag, now: now) }
+        stage.carryOutPlace = { [unowned self] in carryOut($0, of: tag) }
+        post.begin(tag, now: now)
         return stage
     }
+
+    private func carryOut(_ effect: Effect, of tag: NodeTag) {
+        guard case .post(let receiver, let letter) = effect else {
+            return registry.carryOut(effect, of: tag, now: now)
+        }
+        arrived += post.post(letter, from: tag, to: receiver, now: now)
+    }
+
+    /// What has arrived at nodes while another one was handling something.
+    private var arrived: [(NodeTag, Input)] = []
 
     subscript(name: String) -> ClusterNode? { nodes.first { $0.name == name } }
     var live: [ClusterNode] { nodes.filter(\.isLive) }
@@ -99,7 +112,8 @@ final class ClusterWorld {
 
     private var nextDue: Timestamp? {
         let times =
-            [registry.nextDue, draining.isEmpty ? nil : lastDrain + .seconds(1)] + clients.map(\.connectAt)
+            [registry.nextDue, post.nextDue, draining.isEmpty ? nil : lastDrain + .seconds(1)]
+            + clients.map(\.connectAt)
             + live.map(\.stage.hub.nextTimeout)
             + nodes.map { $0.deadSince.map { $0 + Self.fence } }
         return times.compactMap(\.self).min()
@@ -129,9 +143,20 @@ final class ClusterWorld {
                 guard let (tag, input) = registry.takeDue(now, stored: stored) else { continue }
                 live.first { $0.tag == tag }?.stage.handle(input)
             }
+            if settlePost() { isBusy = true }
             for client in clients where client.read() { isBusy = true }
         }
         judge()
+    }
+
+    /// Lets letters arrive that are due. Returns whether any did.
+    private func settlePost() -> Bool {
+        if let next = post.nextDue, next <= now { arrived += post.takeDue(now) }
+        guard !arrived.isEmpty else { return false }
+        let inputs = arrived
+        arrived = []
+        for (tag, input) in inputs { live.first { $0.tag == tag }?.stage.handle(input) }
+        return true
     }
 
     private func stored(_ machine: PlacedMachine) -> StoredState {
@@ -169,6 +194,7 @@ final class ClusterWorld {
         node.deadSince = now
         node.isDraining = false
         registry.forget(node.tag)
+        post.forget(node.tag)
         for client in clients where client.node === node { client.lostNode() }
         settle()
     }
@@ -202,6 +228,7 @@ final class ClusterWorld {
     private func fence(_ node: ClusterNode) {
         guard fenced.insert(node.tag).inserted else { return }
         registry.fence(node.tag)
+        post.fence(node.tag)
         // The fence is in the past from now on.
         node.deadSince = Timestamp(milliseconds: Int64.max / 2)
         guard let heir = heir ?? live.randomElement(using: &random) else { return }

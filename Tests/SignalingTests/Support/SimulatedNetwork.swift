@@ -233,7 +233,8 @@ final class SimulatedNetwork {
                     continue
                 }
                 breakDown(socket)
-            case .persist, .media, .reply, .answer, .query, .push, .deleteFile, .reach, .releasePlace, .recording,
+            case .persist, .media, .reply, .answer, .query, .push, .deleteFile, .reach, .releasePlace, .post,
+                .recording,
                 .broadcast, .compose:
                 break
             }

@@ -65,7 +65,7 @@ final class Stage {
     /// If true, results from storage are held until `hearStorage`.
     var isStorageSlow = false
     private var unheard: [(Question, Finding)] = []
-    /// Gets the questions to the registry of a cluster and the released places, in order.
+    /// Gets the questions to the registry of a cluster, the released places and the letters to other nodes, in order.
     var carryOutPlace: (Effect) -> Void = { _ in }
     /// Gets the effects of each event and each timer, in order.
     var inspect: ([Effect]) -> Void = { _ in }
@@ -132,7 +132,7 @@ final class Stage {
             case .recording(let command): recorder.append(command)
             case .broadcast(let command): broadcaster.append(command)
             case .compose(let archive): composer.append(archive.id)
-            case .reach, .releasePlace: carryOutPlace(effect)
+            case .reach, .releasePlace, .post: carryOutPlace(effect)
             case .reply(let socket, let reply): replies[socket, default: []].append(reply)
             case .answer(let socket, let reply): answers[socket, default: []].append(reply)
             case .transmit(let socket, let bytes):

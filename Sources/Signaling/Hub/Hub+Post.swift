@@ -1,0 +1,89 @@
+import Cluster
+import Wire
+
+// Letters between the hubs of a cluster. Without a cluster, nothing of this happens.
+//
+// A client is on the node of its socket, whose tag is in its id. A person is on the node that has its place, so letters to a person
+// on another node first wait in `Places` until the registry has said which node that is.
+
+extension Hub {
+    /// Posts a letter to clients on other nodes. Returns true if nothing of it is left for this node.
+    mutating func posts(_ letter: Letter) -> Bool {
+        guard let own = context.tag else { return false }
+        switch letter {
+        case .client(let id, _):
+            guard let tag = id.tag(unless: own) else { return false }
+            context.post(letter, to: tag)
+            return true
+        case .clients(let ids, let message):
+            guard ids.contains(where: { $0.tag(unless: own) != nil }) else { return false }
+            post(message, to: ids, own)
+            return true
+        default: return false
+        }
+    }
+
+    /// Posts one letter to each node that has some of these clients, and delivers the message to those on this node.
+    private mutating func post(_ message: BroadcastMessage, to ids: [ConnectionID], _ own: NodeTag) {
+        var here: [ConnectionID] = []
+        var (tags, elsewhere) = ([NodeTag](), [NodeTag: [ConnectionID]]())
+        for id in ids {
+            guard let tag = id.tag(unless: own) else {
+                here.append(id)
+                continue
+            }
+            if elsewhere[tag] == nil { tags.append(tag) }
+            elsewhere[tag, default: []].append(id)
+        }
+        for tag in tags { context.post(.clients(elsewhere[tag] ?? [], message), to: tag) }
+        if !here.isEmpty { dispatch(.clients(here, message)) }
+    }
+
+    /// Delivers a letter that another node has posted.
+    mutating func received(_ letter: Letter, from tag: NodeTag) {
+        guard let own = context.tag else { return }
+        switch letter {
+        // The client of an earlier life of this node is gone.
+        case .client(let id, _): if id.tag(unless: own) == nil { context.tell(letter) }
+        case .clients(let ids, let message):
+            context.tell(.clients(ids.filter { $0.tag(unless: own) == nil }, message))
+        case .person(let id, .contact(.presence(let other))):
+            context.tell(.person(id, .contact(.presenceElsewhere(of: other, at: tag))))
+        // If the person has just moved to another node, the letter follows.
+        case .person(_, let event) where event.travels: context.tell(letter)
+        // No release posts these yet.
+        default: context.figures.unexpectedLetters += 1
+        }
+    }
+
+    /// What is known about contacts on another node is void: its life is over, or letters between it and this node were lost.
+    mutating func contactsLost(on tag: NodeTag, isOver: Bool) {
+        guard places != nil else { return }
+        let people = people.ids { isOver ? $0.contacts.hasContacts(on: tag) : !$0.contacts.isEmpty }
+        for person in people.sorted() { context.tell(.person(person, .contact(.nodeLost(tag, isOver: isOver)))) }
+    }
+}
+
+extension ConnectionID {
+    /// The life on whose node this client is; nil if that is `own`. Clients of PerchRTC's protocol have ids without a tag, and are
+    /// never named on other nodes.
+    fileprivate func tag(unless own: NodeTag) -> NodeTag? {
+        high >> 24 == own.rawValue || isPerch ? nil : NodeTag(rawValue: high >> 24)
+    }
+}
+
+extension Letter {
+    /// Whether the letter is posted to its person's node if the person is on another one. Other letters to people on other nodes are
+    /// answered here.
+    var travels: Bool { if case .person(_, let event) = self { event.travels } else { false } }
+}
+
+extension PersonEvent {
+    /// Whether the event is sent to the person wherever they are.
+    var travels: Bool {
+        switch self {
+        case .contact(.presence), .contact(.queried), .contact(.removed): true
+        default: false
+        }
+    }
+}

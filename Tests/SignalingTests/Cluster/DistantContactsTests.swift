@@ -1,0 +1,166 @@
+import Cluster
+import Signaling
+import TestSupport
+import Testing
+import Wire
+
+/// Contacts who are connected to different nodes of a cluster.
+@Suite struct DistantContactsTests {
+    let world = ClusterWorld(nodes: 3)
+    private let ada = IdentityID(high: 1, low: 1)
+    private let bo = IdentityID(high: 1, low: 2)
+
+    /// Two contacts come, each to a node of their own.
+    private func contacts(areVisible: Bool = true) -> (ada: ClusterClient, bo: ClusterClient) {
+        world.shelf.archive.apply(.keptInTouch(ada, bo, names: ["Ada", "Bo"], at: world.now))
+        let first = world.arrive(ada, at: 1)
+        let second = world.arrive(bo, at: 2)
+        first.appear(Appearance(name: "Ada"))
+        second.appear(Appearance(name: "Bo", visible: areVisible))
+        world.pass(.milliseconds(100))
+        return (first, second)
+    }
+
+    /// Whether a client's person sees their contact online; nil if there is no such contact.
+    private func sees(_ client: ClusterClient, _ other: IdentityID) -> Bool? {
+        for node in world.live {
+            for view in node.stage.hub.contactViews where view.person == client.identity {
+                return view.contacts.contains(other) ? view.online.contains(other) : nil
+            }
+        }
+        return nil
+    }
+
+    private func heard(_ client: ClusterClient) -> [PersonInfo] {
+        client.news.compactMap { if case .contact(.changed(let news)) = $0 { news.person } else { nil } }
+    }
+
+    // MARK: Presence
+
+    @Test func contactsOnTwoNodesSeeEachOtherComeChangeAndGo() {
+        let (first, second) = contacts()
+        #expect(sees(first, bo) == true && sees(second, ada) == true)
+        #expect(first.node?.name == "n1" && second.node?.name == "n2")
+        second.appear(Appearance(name: "Bob"))
+        world.pass(.milliseconds(100))
+        #expect(heard(first).last?.name == "Bob" && heard(first).last?.online == true)
+        second.leave()
+        world.pass(.milliseconds(100))
+        #expect(sees(first, bo) == false && heard(first).last?.online == false)
+    }
+
+    @Test func aContactWhoMovesToAThirdNodeIsSeenThere() {
+        let (first, second) = contacts()
+        second.leave()
+        world.arrive(bo, at: 3).appear(Appearance(name: "Bo"))
+        world.pass(.milliseconds(100))
+        #expect(sees(first, bo) == true)
+        #expect(world.nodes[2].stage.hub.visiblePeople == [bo])
+    }
+
+    @Test func aContactWhoMovesToTheSameNodeIsSeenThere() {
+        let (first, second) = contacts()
+        second.leave()
+        let again = world.arrive(bo, at: 1)
+        again.appear(Appearance(name: "Bo"))
+        world.pass(.milliseconds(100))
+        #expect(sees(first, bo) == true)
+        again.leave()
+        world.pass(.milliseconds(100))
+        #expect(sees(first, bo) == false)
+    }
+
+    @Test func contactsOfANodeWhoseLifeIsOverAreOffline() {
+        let (first, _) = contacts()
+        world.kill(world.nodes[1])
+        world.pass(.seconds(2))
+        #expect(sees(first, bo) == true, "nobody knows yet")
+        world.pass(.seconds(5))
+        // The client has come back to another node, and appeared again.
+        #expect(sees(first, bo) == true)
+        #expect(heard(first).map(\.online).suffix(2) == [false, true])
+    }
+
+    @Test func whatHappensWhileRedisIsAwayIsSeenAfterwards() {
+        let (first, second) = contacts()
+        world.registry.setAway(true)
+        world.post.setAway(true, now: world.now)
+        second.say(.presence(.leave))
+        world.pass(.seconds(10))
+        #expect(sees(first, bo) == true)
+        world.registry.setAway(false)
+        world.post.setAway(false, now: world.now)
+        world.pass(.seconds(5))
+        #expect(sees(first, bo) == false)
+    }
+
+    @Test func whatWasLostIsAskedForAgain() {
+        let (first, second) = contacts()
+        world.post.loseEntries(now: world.now)
+        second.say(.presence(.leave))
+        world.pass(.seconds(7))
+        #expect(sees(first, bo) == true, "nobody knows yet")
+        world.pass(.seconds(5))
+        #expect(sees(first, bo) == false)
+        #expect(world.post.figures["letters lost"] == 2)
+        second.appear(Appearance(name: "Bo"))
+        world.pass(.milliseconds(100))
+        #expect(sees(first, bo) == true && sees(second, ada) == true)
+    }
+
+    @Test func aRemovalThatWasLostIsNoticedWhenTheNodesBeginAgain() {
+        let (first, second) = contacts()
+        world.post.loseEntries(now: world.now)
+        second.say(.contact(.remove(.init(person: world.nodes[0].stage.project.personID(of: ada)))))
+        world.pass(.seconds(7))
+        #expect(sees(first, bo) == true, "nobody knows yet")
+        world.pass(.seconds(5))
+        #expect(sees(first, bo) == nil)
+    }
+
+    @Test func aRemovedContactHearsOfItOnAnotherNode() {
+        let (first, second) = contacts()
+        second.say(.contact(.remove(.init(person: world.nodes[0].stage.project.personID(of: ada)))))
+        world.pass(.milliseconds(100))
+        #expect(sees(first, bo) == nil && sees(second, ada) == nil)
+        #expect(first.news.contains { if case .contact(.removed) = $0 { true } else { false } })
+    }
+
+    // MARK: Calls
+
+    private func call(_ client: ClusterClient, _ other: IdentityID) {
+        let person = world.nodes[0].stage.project.personID(of: other)
+        client.want(.request(.call(.start(.init(person: person, video: true)))))
+        world.pass(.seconds(1))
+    }
+
+    private func rings(_ client: ClusterClient) -> Bool {
+        client.news.contains { if case .call(.incoming) = $0 { true } else { false } }
+    }
+
+    @Test func aCallToAContactOnAnotherNodeMovesTheCallerAndRings() {
+        let (first, second) = contacts()
+        call(first, bo)
+        #expect(first.redirects == 1 && first.node?.name == "n2")
+        #expect(rings(second))
+        #expect(sees(first, bo) == true && sees(second, ada) == true)
+    }
+
+    @Test func aCallerWithASecondDeviceStays() {
+        let (first, second) = contacts()
+        let device = world.arrive(ada, at: 1)
+        call(first, bo)
+        #expect(first.redirects == 0 && device.isConnected && !rings(second))
+        #expect(first.news.contains { if case .call(.ended) = $0 { true } else { false } })
+    }
+
+    @Test func callingAContactWhoIsNotVisibleOrAStrangerRevealsNothing() {
+        let (first, second) = contacts(areVisible: false)
+        call(first, bo)
+        #expect(first.redirects == 0 && !rings(second))
+        let stranger = world.arrive(at: 3)
+        stranger.appear(Appearance(name: "Cy"))
+        call(stranger, bo)
+        #expect(stranger.redirects == 0 && !rings(second))
+    }
+}
