@@ -265,7 +265,7 @@ struct BroadcastRequestTests {
             ]
             let python = try #require(OpenTokSDK.python)
             let result = try await blocking { try ChildProgram.run(python, arguments) }
-            #expect(result.status == 0 && result.text.hasSuffix("done\n"), "\(result.text)\(result.complaints)")
+            #expect(result.status == 0 && result.text.hasSuffix("done\n"), "\(result.text)\(result.standardError)")
         }
     }
 }
