@@ -196,7 +196,7 @@ private struct BroadcastStudio: Sendable {
         if case .string(let text)? = object[name] { text } else { nil }
     }
 
-    /// Starts a broadcast, as soon as somebody is in the session.
+    /// Starts a broadcast, as soon as a bot is in the session.
     ///
     /// - Returns: its id, and the path of its playlist.
     func start() async throws -> (id: String, playlist: String) {

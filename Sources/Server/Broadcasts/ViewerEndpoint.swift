@@ -9,7 +9,7 @@ import Wire
 
 /// `GET` and `HEAD /broadcasts/{id}/{key}/{file}`: the playlists, segments and parts of a broadcast (HLS).
 ///
-/// Whoever has the URL may watch, and every page may play it. The same answer is given for a wrong id and a wrong key.
+/// Everyone who has the URL may watch, and every page may play it. The same answer is given for a wrong id and a wrong key.
 struct ViewerEndpoint {
     static let path = "/broadcasts/:id/:key/:file"
     static let layers = EndpointLayers(
