@@ -129,7 +129,7 @@ struct BroadcastEndToEndTests {
             // Plays 3 s, which comes in more than one segment.
             let played = try ChildProgram.run(
                 "ffmpeg", ["-v", "error", "-i", "\(studio.base)\(playlist)", "-t", "3", "-c", "copy", file])
-            #expect(played.status == 0, "\(played.complaints)")
+            #expect(played.status == 0, "\(played.standardError)")
             #expect(try RecordingJudge.codecs(file).sorted() == ["aac", "h264"])
             #expect(try await studio.status(id) == ["started", "live"])
             // A black image has an average of 16.

@@ -1,5 +1,6 @@
 import Broadcasting
 import Foundation
+import LiveComposing
 import Logging
 import Signaling
 import TestSupport

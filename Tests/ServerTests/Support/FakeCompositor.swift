@@ -66,7 +66,7 @@ struct FakeCompositor: Sendable {
                 "-keyint_min", "48", "-sc_threshold", "0", "-c:a", "aac", "-b:a", "48k", "-ac", "1", "-movflags",
                 "empty_moov+default_base_moof+frag_keyframe", "-frag_duration", "400000", file,
             ])
-        try #require(made.status == 0, "\(made.complaints)")
+        try #require(made.status == 0, "\(made.standardError)")
         var segmenter = Segmenter(settings.segmenting)
         var output: [UInt8] = []
         for item in try segmenter.take([UInt8](try Data(contentsOf: URL(filePath: file)))) {
