@@ -37,7 +37,8 @@ extension FuzzTarget {
         try require(reads <= input.count + 3, "\(reads) reads of \(input.count) bytes")
         guard let start else { return }
         try require(start.hasVideo || start.hasAudio, "there is no track")
-        try require(start.firstFrame.map { $0 >= 0 && start.hasVideo } ?? true, "\(start) has an impossible first frame")
+        let isPossible = start.firstFrame.map { $0 >= 0 && start.hasVideo } ?? true
+        try require(isPossible, "\(start) has an impossible first frame")
         try require(start.duration.map { $0 >= 0 } ?? true, "\(start) has a negative length")
     }
 
