@@ -56,7 +56,7 @@ struct SimulatedPost {
 
     init(seed: UInt64) { random = SeededGenerator(seed: seed) }
 
-    private func instant(_ now: Timestamp) -> Instant { Instant(.milliseconds(now.milliseconds)) }
+    private static func instant(_ now: Timestamp) -> Instant { Instant(.milliseconds(now.milliseconds)) }
 
     // MARK: Lives
 
@@ -134,8 +134,8 @@ struct SimulatedPost {
             failOver(losing: .zero, now: now)
         }
         for tag in lives.keys.sorted(by: { $0.rawValue < $1.rawValue }) {
-            guard let at = lives[tag]?.outbox.nextWakeUp, at <= instant(now) else { continue }
-            perform(lives[tag]?.outbox.tick(at: instant(now)) ?? [], of: tag, now, &inputs)
+            guard let at = lives[tag]?.outbox.nextWakeUp, at <= Self.instant(now) else { continue }
+            perform(lives[tag]?.outbox.tick(at: Self.instant(now)) ?? [], of: tag, now, &inputs)
         }
         while let first = due.first, first.at <= now {
             due.removeFirst()
@@ -149,7 +149,7 @@ struct SimulatedPost {
         case .append(let entries, let number, let connection): append(entries, number, connection, of: due.life, now)
         case .answer(let answer, let number, let connection):
             guard lives[due.life]?.connection == connection else { return }
-            let effects = lives[due.life]?.outbox.answered(number, answer, at: instant(now)) ?? []
+            let effects = lives[due.life]?.outbox.answered(number, answer, at: Self.instant(now)) ?? []
             perform(effects, of: due.life, now, &inputs)
         case .read: read(due.life, now, &inputs)
         case .connect:
@@ -160,7 +160,7 @@ struct SimulatedPost {
                 lives[due.life]?.store = stores
                 lives[due.life]?.cursor = 0
             }
-            let effects = lives[due.life]?.outbox.connected(store: "\(stores)", at: instant(now)) ?? []
+            let effects = lives[due.life]?.outbox.connected(store: "\(stores)", at: Self.instant(now)) ?? []
             perform(effects, of: due.life, now, &inputs)
             add(.read, of: due.life, now, 0...2)
         }
@@ -176,7 +176,7 @@ struct SimulatedPost {
         figures["letters posted", default: 0] += 1
         var inputs: [(NodeTag, Input)] = []
         for entry in packer.entries {
-            let effects = lives[tag]?.outbox.post(.letters(entry), to: receiver, at: instant(now)) ?? []
+            let effects = lives[tag]?.outbox.post(.letters(entry), to: receiver, at: Self.instant(now)) ?? []
             perform(effects, of: tag, now, &inputs)
         }
         return inputs
@@ -237,7 +237,7 @@ struct SimulatedPost {
         let effects =
             lives[tag]?.inbox.receive(
                 stored.entry.position, isReset: isReset, from: stored.sender,
-                standing: fenced.contains(stored.sender) ? .ended : .living, at: instant(now)) ?? []
+                standing: fenced.contains(stored.sender) ? .ended : .living, at: Self.instant(now)) ?? []
         for effect in effects {
             switch effect {
             case .accept: accept(stored, for: tag, now, &inputs)
@@ -245,7 +245,7 @@ struct SimulatedPost {
             case .lost(let other): lost(other, for: tag, &inputs)
             case .askReset(let other, let series):
                 let effects =
-                    lives[tag]?.outbox.post(.reset(series: series), to: other, at: instant(now)) ?? []
+                    lives[tag]?.outbox.post(.reset(series: series), to: other, at: Self.instant(now)) ?? []
                 perform(effects, of: tag, now, &inputs)
             }
         }
