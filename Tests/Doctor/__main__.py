@@ -10,11 +10,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "Attacks"))
+tests = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path[:0] = [os.path.join(tests, "Attacks"), os.path.join(tests, "Cluster")]
 
 from clock_shift import Clock, ShiftLibrary  # noqa: E402
+from programs import Failed, require, until  # noqa: E402
 
 OUTSIDE, INSIDE = "10.203.0.1", "10.203.0.2"
 PORT, MEDIA, TURN, PROXY = 8080, 40000, 3478, 8081
@@ -25,25 +26,12 @@ DAY = 86400
 executable = sys.argv[1] if len(sys.argv) > 1 else ""
 
 
-class Failed(Exception):
-    """A step of a row did not work, or the doctor did not find the fault."""
-
-
 def run(*command, text=None):
     """Runs a command. Raises Failed with what it wrote if it fails."""
     done = subprocess.run(command, input=text, capture_output=True, text=True)
     if done.returncode:
         raise Failed(f"{' '.join(command)}: {done.stderr.strip()}")
     return done.stdout
-
-
-def until(condition, what):
-    """Waits until the condition holds."""
-    end = time.monotonic() + START_SECONDS
-    while not condition():
-        if time.monotonic() > end:
-            raise Failed(f"{what} did not start")
-        time.sleep(0.1)
 
 
 def make_network():
@@ -60,10 +48,10 @@ def make_network():
     run("ip", "-n", "server", "link", "set", "cable", "up")
 
 
-def listens(port, is_udp=False):
-    """Returns whether a program in the server's namespace has opened the port."""
+def wait_for(what, port, is_udp=False):
+    """Waits until a program in the server's namespace has opened the port."""
     kind = "-lun" if is_udp else "-ltn"
-    return f":{port} " in run(*SERVER_ROOM, "ss", kind)
+    until(lambda: require(f":{port} " in run(*SERVER_ROOM, "ss", kind), f"{what} has not opened port {port}"), START_SECONDS)
 
 
 class Place:
@@ -109,7 +97,7 @@ class Place:
         script = (f"ulimit -n {limit} && " if limit else "") + 'exec "$@"'
         self.start("bash", "-c", script, "bash", executable, "serve", "--data-dir", self.data, environment=environment)
         try:
-            until(lambda: listens(PORT), "the server")
+            wait_for("the server", PORT)
         except Failed as failure:
             with open(os.path.join(self.folder, "log"), errors="replace") as log:
                 raise Failed(f"{failure}: {log.read()[-2000:]}") from failure
@@ -199,7 +187,7 @@ def start_turn(place, secret):
         f"--listening-port={TURN}", "--no-tls", "--no-dtls", "--no-cli", f"--pidfile={place.folder}/turn.pid",
         f"--log-file={place.folder}/turn.log"]
     place.start("turnserver", *settings)
-    until(lambda: listens(TURN, is_udp=True), "coturn")
+    wait_for("coturn", TURN, is_udp=True)
 
 
 def turn_wrong_credentials(place):
@@ -251,7 +239,7 @@ http {{
 }}
 """)
     place.start("nginx", "-c", configuration)
-    until(lambda: listens(PROXY), "nginx")
+    wait_for("nginx", PROXY)
     expect(place.outside(f"http://{INSIDE}:{PROXY}"), "websocket", "without Upgrade", "Upgrade and Connection")
 
 

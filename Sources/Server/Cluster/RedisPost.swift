@@ -9,7 +9,7 @@ import Signaling
 ///
 /// It contains no rules. ``PostOutbox`` numbers the entries and appends them again to a Redis that took over, ``PostInbox`` accepts
 /// each entry once and in order, and ``PostSeal`` refuses what no node with the project's secret has posted.
-/// Invariant: what is received is passed on in the order of the stream, whoever posted it.
+/// Invariant: what is received is passed on in the order of the stream, for all senders together.
 final class RedisPost {
     /// Something that another life has caused here.
     enum Received: Equatable {

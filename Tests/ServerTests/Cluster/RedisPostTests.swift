@@ -170,7 +170,7 @@ struct RedisPostTests {
         }
     }
 
-    @Test func `whoever has only the password of Redis can withhold letters, but not say anything`() async throws {
+    @Test func `the password of Redis alone lets an attacker withhold letters, but not forge one`() async throws {
         try await withLives(3) { lives, redis in
             let stranger = try await PostingLife(1, at: redis, secret: "another")
             lives[0].connect()

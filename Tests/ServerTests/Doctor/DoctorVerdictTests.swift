@@ -90,7 +90,7 @@ import Wire
             notAfter: now + end, names: names)
     }
 
-    @Test("faults of certificates are told apart, the most likely cause first")
+    @Test("faults of certificates are distinguished, the most likely cause first")
     func certificates() {
         func verdict(_ chain: [CertificateFacts], isTrusted: Bool = true, error: String? = nil) -> DoctorFinding {
             DoctorVerdicts.tls(site, TLSObservation(chain: chain, error: error, isTrusted: isTrusted), now: Self.now)
@@ -131,7 +131,7 @@ import Wire
     private static let health =
         #"{"status":"ok","version":"0.1.0","openssl":"3.0","srtp":"OpenSSL","time":1790000000000}"#
 
-    @Test("a proxy without a server, another program and a stopping server are told apart")
+    @Test("a proxy without a server, another program and a stopping server are distinguished")
     func answers() {
         func verdict(_ answer: HTTPObservation) -> DoctorFinding { DoctorVerdicts.http(site, answer) }
         expect(verdict(Self.answer(200, Self.health)), .passed, "Confab 0.1.0")
