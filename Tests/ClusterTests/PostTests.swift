@@ -106,12 +106,38 @@ struct PostTests {
         var outbox = PostOutbox()
         _ = outbox.connected(store: "a", at: Self.at(0))
         let first = try #require(Self.appended(outbox.post(Self.letters(1), to: Self.receiver, at: Self.at(0))))
-        #expect(outbox.answered(first.number, .full, at: Self.at(1)).isEmpty)
+        #expect(outbox.answered(first.number, .full([Self.receiver]), at: Self.at(1)).isEmpty)
         #expect(outbox.nextWakeUp == Self.at(101))
         for _ in 0..<5 { _ = outbox.post(Self.letters(2, count: 1 << 20), to: Self.receiver, at: Self.at(2)) }
         #expect(outbox.isCongested)
         let again = try #require(Self.appended(outbox.tick(at: Self.at(101))))
         #expect(again.entries.map(\.position.number) == [1])
+    }
+
+    @Test(
+        "a stream that stays full does not stop the entries for others: its own are given up, and none follow for a while"
+    )
+    func stuck() throws {
+        var outbox = PostOutbox()
+        _ = outbox.connected(store: "a", at: Self.at(0))
+        var batch = try #require(Self.appended(outbox.post(Self.letters(1), to: Self.receiver, at: Self.at(0))))
+        #expect(outbox.post(Self.letters(2), to: Self.third, at: Self.at(0)).isEmpty)
+        #expect(outbox.answered(batch.number, .full([Self.receiver]), at: Self.at(100)).isEmpty)
+        batch = try #require(Self.appended(outbox.tick(at: Self.at(5000))))
+        #expect(batch.entries.map(\.receiver) == [Self.receiver, Self.third])
+        #expect(outbox.answered(batch.number, .full([Self.receiver]), at: Self.at(5050)).isEmpty, "not yet for 5 s")
+
+        batch = try #require(Self.appended(outbox.tick(at: Self.at(5150))))
+        let effects = outbox.answered(batch.number, .full([Self.receiver]), at: Self.at(5160))
+        #expect(effects.first == .lost(Self.receiver))
+        batch = try #require(Self.appended(effects))
+        #expect(batch.entries.map(\.receiver) == [Self.third])
+        #expect(outbox.answered(batch.number, .stored, at: Self.at(5170)).isEmpty)
+        #expect(outbox.post(Self.letters(3), to: Self.receiver, at: Self.at(6000)).isEmpty, "it is left alone")
+
+        #expect(outbox.tick(at: Self.at(35_160)) == [.lost(Self.receiver)], "both begin again")
+        batch = try #require(Self.appended(outbox.post(Self.letters(4), to: Self.receiver, at: Self.at(35_161))))
+        #expect(batch.entries.map(\.position) == [PostPosition(series: 2, number: 1)])
     }
 
     @Test("what waits is limited: a receiver's entries are given up, and a new series begins")

@@ -136,7 +136,7 @@ private struct OutboxScript {
         let number = open ?? UInt64(choice)
         open = nil
         switch choice & 3 {
-        case 0: try carryOut(outbox.answered(number, .full, at: now))
+        case 0: try carryOut(outbox.answered(number, .full([life]), at: now))
         case 1: try carryOut(outbox.answered(number, .failed, at: now))
         case 2 where choice & 4 != 0:
             ended.insert(life)

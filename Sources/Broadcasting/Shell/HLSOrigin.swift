@@ -201,9 +201,12 @@ public final class HLSOrigin: Sendable {
     private func change(_ body: (inout HLSStream, Timestamp) -> [HLSChange]) throws {
         try next.withLock { stream in
             guard !state.withLock({ $0.isRemoved }) else { return }
-            let changes = body(&stream, clock())
+            var next = stream
+            let changes = body(&next, clock())
+            // If this fails, no playlist may name the files.
             if case .folder(let path) = place { try Self.write(changes, to: path) }
-            let changed = stream
+            stream = next
+            let changed = next
             answer { state in
                 state.stream = changed
                 for change in changes { self.keep(change, &state) }

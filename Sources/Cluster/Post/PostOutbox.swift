@@ -20,8 +20,8 @@ public struct PostOutbox: Sendable {
     public enum Answer: Hashable, Sendable {
         /// All entries are stored.
         case stored
-        /// The stream of a receiver is full, so nothing was stored.
-        case full
+        /// The streams of these receivers are full, so nothing was stored.
+        case full([NodeTag])
         /// These lives have ended, so nothing was stored. Entries for them are dropped.
         case ended([NodeTag])
         /// Nothing is known. The entries may be stored.
@@ -42,6 +42,11 @@ public struct PostOutbox: Sendable {
         public var batch = 256 << 10
         /// How many entries a batch has at most.
         public var batchCount = 100
+        /// How long a receiver may leave its stream full before its entries are given up. A node that only cannot reach Redis keeps
+        /// its lease and reads nothing, and must not stop the letters to all others.
+        public var fullFor = Duration.seconds(5)
+        /// How long nothing is posted to a receiver whose entries were given up because its stream was full.
+        public var silence = Duration.seconds(30)
         /// The time until a refused or failed batch is tried again.
         public var retry = Duration.milliseconds(100)
         /// Creates the usual limits.
@@ -74,6 +79,10 @@ public struct PostOutbox: Sendable {
     private var open: (number: UInt64, end: UInt64)?
     private var lastNumber: UInt64 = 0
     private var retryAt: Instant?
+    /// Since when the streams of these receivers have been full.
+    private var fullSince: [NodeTag: Instant] = [:]
+    /// Until when nothing is posted to these receivers.
+    private var silentUntil: [NodeTag: Instant] = [:]
 
     /// Creates an outbox that is not connected.
     public init(_ limits: Limits = Limits()) { self.limits = limits }
@@ -84,12 +93,13 @@ public struct PostOutbox: Sendable {
     /// When the shell must call ``tick(at:)``: to try again, or to forget what no longer has to be kept.
     public var nextWakeUp: Instant? {
         guard isConnected else { return nil }
-        return retryAt ?? items[oldest]?.stored.map { $0 + limits.keptFor }
+        let next = retryAt ?? items[oldest]?.stored.map { $0 + limits.keptFor }
+        return [next, silentUntil.values.min()].compactMap(\.self).min()
     }
 
     /// Posts an entry.
     public mutating func post(_ content: PostContent, to receiver: NodeTag, at now: Instant) -> [Effect] {
-        guard !over.contains(receiver) else { return [] }
+        guard !over.contains(receiver), silentUntil[receiver] == nil else { return [] }
         var effects: [Effect] = []
         if waitingSize + content.size > limits.maxWaiting {
             drop(receiver)
@@ -119,9 +129,17 @@ public struct PostOutbox: Sendable {
         guard let batch = open, batch.number == number else { return [] }
         open = nil
         switch answer {
-        case .stored: markStored(until: batch.end, at: now)
+        case .stored:
+            markStored(until: batch.end, at: now)
+            fullSince = [:]
         case .ended(let lives): for life in lives { ended(life) }
-        case .full, .failed:
+        case .full(let lives):
+            let effects = lives.flatMap { giveUpIfFull($0, at: now) }
+            fullSince = fullSince.filter { lives.contains($0.key) }
+            guard effects.isEmpty else { return effects + advance(at: now) }
+            retryAt = now + limits.retry
+            return []
+        case .failed:
             retryAt = now + limits.retry
             return []
         }
@@ -131,7 +149,9 @@ public struct PostOutbox: Sendable {
     /// Tries again, and forgets what was stored long enough ago.
     public mutating func tick(at now: Instant) -> [Effect] {
         if let retryAt, now >= retryAt { self.retryAt = nil }
-        return advance(at: now)
+        let audible = silentUntil.filter { now >= $0.value }.keys.sorted { $0.rawValue < $1.rawValue }
+        for life in audible { silentUntil[life] = nil }
+        return audible.map(Effect.lost) + advance(at: now)
     }
 
     /// A receiver has noticed that entries of a series were lost on the way to it.
@@ -145,7 +165,7 @@ public struct PostOutbox: Sendable {
     /// A life has ended. Nothing is posted to it any more.
     public mutating func ended(_ life: NodeTag) {
         drop(life)
-        last[life] = nil
+        (last[life], fullSince[life], silentUntil[life]) = (nil, nil, nil)
         over.insert(life)
     }
 
@@ -170,6 +190,18 @@ public struct PostOutbox: Sendable {
         lastNumber += 1
         open = (lastNumber, index)
         return [.append(entries, number: lastNumber)]
+    }
+
+    /// Notes that a receiver's stream is full. If it has been for too long, drops its entries and posts nothing to it for a while.
+    private mutating func giveUpIfFull(_ life: NodeTag, at now: Instant) -> [Effect] {
+        let since = fullSince[life] ?? now
+        fullSince[life] = since
+        guard now - since >= limits.fullFor else { return [] }
+        drop(life)
+        beginSeries(to: life)
+        fullSince[life] = nil
+        silentUntil[life] = now + limits.silence
+        return [.lost(life)]
     }
 
     private mutating func markStored(until index: UInt64, at now: Instant) {
@@ -210,7 +242,9 @@ public struct PostOutbox: Sendable {
 
     /// Posts an empty entry to everybody, so that they notice a gap even if nothing more is posted to them.
     private mutating func announce() {
-        for receiver in last.keys.sorted(by: { $0.rawValue < $1.rawValue }) { enqueue(.letters([]), to: receiver) }
+        for receiver in last.keys.sorted(by: { $0.rawValue < $1.rawValue }) where silentUntil[receiver] == nil {
+            enqueue(.letters([]), to: receiver)
+        }
     }
 
     private mutating func enqueue(_ content: PostContent, to receiver: NodeTag) {

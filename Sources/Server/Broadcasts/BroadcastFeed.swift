@@ -47,9 +47,6 @@ final class BroadcastFeed {
         var maxHeight: Int { min(canvas.width, canvas.height) }
     }
 
-    /// The maximum number of streams, as OpenTok's.
-    static let maxStreams = 50
-
     private let settings: Settings
     private let sink: any BroadcastSink
     private let source: any RecordingSource
@@ -68,7 +65,7 @@ final class BroadcastFeed {
     ///
     /// - Returns: nil if the stream is there, or if there are too many.
     func add(_ id: StreamID, _ details: RecordedStream, as number: UInt32) -> BroadcastStream? {
-        guard streams[id] == nil, streams.count < Self.maxStreams else { return nil }
+        guard streams[id] == nil, streams.count < BroadcastRecord.maxStreams else { return nil }
         let stream = BroadcastStream(id, details, number, self)
         streams[id] = stream
         scene.add(

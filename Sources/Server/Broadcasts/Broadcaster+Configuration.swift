@@ -18,6 +18,9 @@ extension Broadcaster {
         _ configuration: ConfabConfiguration, recorder: Recorder?, clock: ServerClock, ownsFolder: Bool, logger: Logger,
         report: @escaping @Sendable (BroadcastReport) -> Void
     ) -> Broadcaster? {
+        let folder = configuration.broadcastFolder
+        // Also if no broadcast can be composed now: these are recordings of people.
+        if ownsFolder { clear(folder, logger) }
         guard let recorder else { return nil }
         let broadcasts = configuration.broadcasts
         guard let compositor = locateCompositor(broadcasts.compositor) else {
@@ -28,8 +31,6 @@ extension Broadcaster {
                 """, metadata: ["compositor": "\(broadcasts.compositor ?? compositorName)"])
             return nil
         }
-        let folder = configuration.broadcastFolder
-        if ownsFolder { clear(folder, logger) }
         let ffmpeg = configuration.archives.ffmpeg
         let settings = Settings(
             compositor: compositor, ffmpeg: FFmpegInstallation.locate(ffmpeg) ?? ffmpeg, folder: folder,

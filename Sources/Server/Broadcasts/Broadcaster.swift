@@ -57,7 +57,7 @@ final class Broadcaster: SessionBroadcaster {
         var isStopping = false
         /// The frames that compositors of earlier broadcasts did not get.
         var dropped = 0
-        /// What has to end before the server may.
+        /// Tasks that must finish before the server stops.
         var endings: [BroadcastID: Task<Void, Never>] = [:]
         /// Whether a task calls `tick`. It ends when there are no broadcasts.
         var hasTimer = false
@@ -301,7 +301,7 @@ final class Broadcaster: SessionBroadcaster {
     func origin(of id: BroadcastID, key: BroadcastKey) -> HLSOrigin? {
         guard let broadcast = state.withLock({ $0.broadcasts[id] }) else { return nil }
         // In constant time, so that the time of the answer does not reveal the beginning of the key.
-        let isRight = broadcast.key.high ^ key.high | broadcast.key.low ^ key.low == 0
+        let isRight = (broadcast.key.high ^ key.high) | (broadcast.key.low ^ key.low) == 0
         return isRight ? broadcast.origin : nil
     }
 

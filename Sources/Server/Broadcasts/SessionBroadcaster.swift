@@ -12,7 +12,8 @@ protocol SessionBroadcaster: Sendable {
     /// Why no broadcast may be started now; nil if one may.
     var refusal: WireError? { get }
 
-    /// Ends all broadcasts, and reports them as `ended`. Returns when viewers and targets have got what was composed.
+    /// Ends all broadcasts, and reports them as `ended`. Returns when RTMP targets have got what was composed. Viewers
+    /// of HLS lose the last seconds.
     func stop() async
 
     /// Returns what answers the viewers of a broadcast; nil if it has none, or if the key is wrong. The broadcast may have ended.

@@ -59,7 +59,7 @@ struct ViewerEndpoint {
         case .refused(.notFound): throw .noBroadcastFile
         case .refused(.unavailable):
             throw WireError(
-                .mediaUnavailable, "What this request waits for did not come in time. Load the playlist again.",
+                .mediaUnavailable, "The requested segment or part was not ready in time. Load the playlist again.",
                 retryable: true, retryAfter: .seconds(1))
         }
     }

@@ -25,9 +25,11 @@ enum PostScripts {
           if redis.call('EXISTS', KEYS[index + 1]) == 1 then ended[#ended + 1] = index / 2 - 1 end
         end
         if #ended > 1 then return ended end
+        local full = {'full'}
         for index = 2, #KEYS, 2 do
-          if redis.call('XLEN', KEYS[index]) >= tonumber(ARGV[1]) then return {'full'} end
+          if redis.call('XLEN', KEYS[index]) >= tonumber(ARGV[1]) then full[#full + 1] = index / 2 - 1 end
         end
+        if #full > 1 then return full end
         for index = 4, #ARGV, 2 do
           redis.call('XADD', KEYS[2 * tonumber(ARGV[index]) + 2], '*', 'from', ARGV[3], 'entry', ARGV[index + 1])
         end
@@ -66,19 +68,23 @@ enum PostScripts {
         guard let words = answer.elements, let kind = words.first?.text else { throw unreadable }
         switch kind {
         case "stored": return .answer(.stored)
-        case "full": return .answer(.full)
         case "fenced": return .fenced
-        case "ended":
-            var ended: [NodeTag] = []
-            for word in words.dropFirst() {
-                guard let index = word.integer.flatMap({ Int(exactly: $0) }), receivers.indices.contains(index) else {
-                    throw unreadable
-                }
-                ended.append(receivers[index])
-            }
-            return .answer(.ended(ended))
+        case "full": return .answer(.full(try lives(words.dropFirst(), receivers)))
+        case "ended": return .answer(.ended(try lives(words.dropFirst(), receivers)))
         default: throw unreadable
         }
+    }
+
+    /// Returns the receivers with these numbers.
+    private static func lives(_ words: ArraySlice<RESPValue>, _ receivers: [NodeTag]) throws(RedisError) -> [NodeTag] {
+        var lives: [NodeTag] = []
+        for word in words {
+            guard let index = word.integer.flatMap({ Int(exactly: $0) }), receivers.indices.contains(index) else {
+                throw unreadable
+            }
+            lives.append(receivers[index])
+        }
+        return lives
     }
 
     /// Returns the command that removes this entry of a stream and all before it.

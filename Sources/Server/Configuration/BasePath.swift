@@ -12,8 +12,8 @@ struct BasePath: Equatable, Sendable {
     /// The first segments of the server's own paths. A base path must not begin with one of them: the server could not tell
     /// whether a proxy has removed it.
     static let reserved: Set = [
-        "app", "broadcasts", "ca.crt", "favicon.ico", "favicon.svg", "health", "lan", "lib", "nearby", "ready", "room",
-        "rooms", "socket.io", "strangers", "sw.js", "try", "v1", "v2", "whep", "whip", "xirsys",
+        "app", "broadcasts", "ca.crt", "check", "favicon.ico", "favicon.svg", "health", "lan", "lib", "live", "nearby",
+        "ready", "room", "rooms", "socket.io", "strangers", "sw.js", "try", "v1", "v2", "whep", "whip", "xirsys",
     ]
 
     init(_ configuration: ConfabConfiguration) {

@@ -10,7 +10,7 @@ extension Setting {
             "Without it, sessions cannot be broadcast. scripts/compositor builds it."),
         Setting(
             "broadcast.folder", \.broadcasts.folder, .optional(.path, empty: "broadcasts in the data directory"),
-            "Folder of the broadcasts whose viewers can go back (DVR). Each start of the server empties it.",
+            "Folder of the broadcasts whose viewers can go back (DVR). Each start of the server deletes what broadcasts have left in it.",
             "A broadcast of 2 Mbit/s needs 1 GB per hour. Other broadcasts are in memory only."),
         Setting(
             "broadcast.bitrate", \.broadcasts.bitrate, .ofCompositor,
@@ -21,10 +21,10 @@ extension Setting {
             "How far viewers can go back at most, if the broadcast lets them (DVR)."),
         Setting(
             "broadcast.linger", \.broadcasts.linger, .duration(.zero ... .seconds(86_400)),
-            "How long viewers can load a broadcast after its end. Its last minute is in memory for so long."),
+            "How long viewers can load a broadcast after its end. Its last minute stays in memory until then."),
         Setting(
             "broadcast.keep", \.broadcasts.keep, .duration(.zero ... .seconds(30 * 86_400)),
-            "The same for a broadcast whose viewers can go back. Then its files are deleted."),
+            "How long viewers can load a broadcast with DVR after its end. Its files are deleted then."),
         Setting(
             "broadcast.allowPrivateAddresses", \.broadcasts.allowPrivateAddresses, .boolean,
             "Allow RTMP targets on this machine or a private network."),

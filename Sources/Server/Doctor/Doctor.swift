@@ -5,7 +5,7 @@ import Wire
 /// Finds out why people cannot reach a server, or soon will not: `confab doctor`.
 ///
 /// From inside, it reads the configuration of the server, looks at the machine, and connects to the running server as a client
-/// does, at its own address and at `publicURL`. From outside, it only has a URL. It changes nothing, takes at most half a minute,
+/// does, at its own address and at `publicURL`. From outside, it only has a URL. It changes nothing, takes less than a minute,
 /// and needs no credentials. `DoctorVerdicts` has the rules.
 ///
 /// ```swift

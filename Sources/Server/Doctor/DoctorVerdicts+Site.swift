@@ -59,8 +59,13 @@ extension DoctorVerdicts {
 
     /// - Parameter answer: to a request with the header `Forwarded`, which a proxy must not pass on.
     static func forwarded(_ site: SiteAddress, _ answer: HTTPObservation) -> DoctorFinding {
-        guard answer.status == 400 else {
-            return .passed(.forwarded, site.place, "A client cannot pretend to have another address.")
+        switch answer.status {
+        case 400: break
+        case 200:
+            return .passed(
+                .forwarded, site.place, "A client's header Forwarded does not contradict the headers of the proxy.")
+        default:
+            return .skipped(.forwarded, site.place, "The request with the header Forwarded got no usable response.")
         }
         return .warning(
             .forwarded, site.place,

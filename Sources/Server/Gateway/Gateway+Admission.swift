@@ -83,7 +83,7 @@ extension Gateway.AdmissionPoint {
         case .hello, .export, .drawing: [.rate]
         case .welcome, .transport, .operation: [.draining, .ban]
         case .file: [.draining, .ban, .rate]
-        // While the server drains, viewers load the end of broadcasts.
+        // While the server drains, broadcasts continue.
         case .viewing: [.ban, .rate]
         case .handshake, .resource: [.draining, .ban, .rate, .room]
         }

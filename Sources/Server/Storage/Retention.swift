@@ -99,16 +99,17 @@ struct ArchiveExpiry: Service {
         await forEach {
             try await storage.failedArchives(before: failedLimit, node: node, limit: Self.page)
         } _: { archive in
-            // Without a limit of time, the operator decides about files. No list has this archive then.
-            if limit != nil { try await parts.files.delete(archive.id) }
-            try await storage.commit([.archiveForgotten(archive.id)])
+            // A newer one is here because its project was deleted.
+            try await forget(archive, withFiles: limit != nil || archive.updatedAt >= failedLimit)
         }
         return true
     }
 
-    /// Deletes archives, page by page. One that cannot be deleted does not keep the others.
+    /// Deletes archives, page by page. One that cannot be deleted does not keep the others of its page.
+    ///
+    /// - Parameter delete: deletes an archive. Returns false if it cannot be deleted now.
     private func forEach(
-        _ page: () async throws -> [ArchiveRecord], _ delete: (ArchiveRecord) async throws -> Void
+        _ page: () async throws -> [ArchiveRecord], _ delete: (ArchiveRecord) async throws -> Bool
     ) async {
         do {
             while !Task.isCancelled {
@@ -116,8 +117,7 @@ struct ArchiveExpiry: Service {
                 var count = 0
                 for archive in old {
                     do {
-                        try await delete(archive)
-                        count += 1
+                        if try await delete(archive) { count += 1 }
                     } catch {
                         parts.logger.error(
                             "Could not delete an old archive",
@@ -132,16 +132,32 @@ struct ArchiveExpiry: Service {
         }
     }
 
-    private func expire(_ archive: ArchiveRecord, at now: Timestamp) async throws {
+    private func expire(_ archive: ArchiveRecord, at now: Timestamp) async throws -> Bool {
         // Otherwise an application deletes it now, or it is being moved to the bucket.
-        guard parts.files.beginChange(of: archive.id) else { return }
+        guard parts.files.beginChange(of: archive.id) else { return false }
         defer { parts.files.endChange(of: archive.id) }
-        guard var expired = try await parts.storage.archive(archive.id), expired.status == .available else { return }
+        guard var expired = try await parts.storage.archive(archive.id), expired.status == .available else {
+            return true
+        }
         try await parts.files.delete(archive.id)
         (expired.status, expired.updatedAt) = (.expired, now)
         let record = expired
         let reports = try await gateway.eventLoop.submit { gateway.value.report(record) }.get()
         try await parts.storage.commit([.archiveStored(record)] + reports)
+        return true
+    }
+
+    /// Deletes the entry of a failed archive.
+    ///
+    /// - Parameter withFiles: whether what was recorded is deleted too. Without a limit of time, the operator decides about files. No
+    ///   list has this archive then.
+    private func forget(_ archive: ArchiveRecord, withFiles: Bool) async throws -> Bool {
+        guard parts.files.beginChange(of: archive.id) else { return false }
+        defer { parts.files.endChange(of: archive.id) }
+        guard try await parts.storage.archive(archive.id)?.status == .failed else { return true }
+        if withFiles { try await parts.files.delete(archive.id) }
+        try await parts.storage.commit([.archiveForgotten(archive.id)])
+        return true
     }
 }
 
@@ -217,7 +233,11 @@ extension SQLTransaction {
 
     func failedArchives(before moment: Timestamp, node: String, limit: Int) throws -> [ArchiveRecord] {
         try rows(
-            "SELECT * FROM archive WHERE status = 'failed' AND node = ? AND updatedAt < ? ORDER BY updatedAt, id LIMIT ?",
+            """
+            SELECT * FROM archive WHERE status = 'failed' AND node = ?
+                AND (updatedAt < ? OR project IN (SELECT apiKey FROM deletedProject))
+            ORDER BY updatedAt, id LIMIT ?
+            """,
             [node, moment.milliseconds, limit]
         ).compactMap { try? ArchiveRecord(row: $0) }
     }

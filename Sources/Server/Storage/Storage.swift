@@ -116,7 +116,7 @@ public protocol Storage: WebhookOutbox {
         availableBefore moment: Timestamp?, node: String, limit: Int
     ) async throws -> [ArchiveRecord]
 
-    /// Returns up to `limit` archives that failed before `moment` on a node of a cluster, oldest first.
+    /// Returns up to `limit` archives that failed before `moment` on a node of a cluster, or whose project was deleted, oldest first.
     ///
     /// - Parameter node: the node's name; empty without a cluster.
     func failedArchives(before moment: Timestamp, node: String, limit: Int) async throws -> [ArchiveRecord]

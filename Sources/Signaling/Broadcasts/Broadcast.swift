@@ -106,6 +106,8 @@ public struct Broadcast: Machine, Equatable, Sendable {
         case .unpublished(let stream):
             if streams.remove(stream) { context.broadcast(.remove(id, stream)) }
             record.selection.removeAll { $0.stream == stream }
+            // Another stream may take its place.
+            update(&context)
         case .classes(let stream, let classes):
             guard streams.setClasses(classes, of: stream), streams.isIncluded(stream) else { return }
             context.broadcast(.setClasses(id, stream, classes))
@@ -173,7 +175,9 @@ public struct Broadcast: Machine, Equatable, Sendable {
     private mutating func update(_ context: inout Context) {
         guard isLive else { return }
         for stream in streams.excludeUnwanted(in: record) { context.broadcast(.remove(id, stream)) }
-        for stream in streams.includeWanted(in: record) { context.broadcast(.add(id, stream.id, stream.details)) }
+        for stream in streams.includeWanted(in: record, limit: BroadcastRecord.maxStreams) {
+            context.broadcast(.add(id, stream.id, stream.details))
+        }
     }
 
     // MARK: Ending

@@ -81,12 +81,17 @@ struct ChosenStreams: Equatable, Sendable {
     }
 
     /// Includes the streams that should be included, and returns them with the tracks to include.
-    mutating func includeWanted(in container: some StreamContainer) -> [SessionStream] {
-        order.compactMap { stream in
+    ///
+    /// - Parameter limit: how many streams may be included in all.
+    mutating func includeWanted(in container: some StreamContainer, limit: Int = .max) -> [SessionStream] {
+        var count = order.count { isIncluded($0) }
+        return order.compactMap { stream in
+            guard count < limit else { return nil }
             guard let known = streams[stream], !known.isIncluded, let tracks = wanted(stream, container) else {
                 return nil
             }
             streams[stream]?.isIncluded = true
+            count += 1
             var details = known.details
             (details.hasAudio, details.hasVideo) = tracks
             return SessionStream(stream, details)

@@ -58,8 +58,10 @@ struct Places: Sendable {
     private var questions: [PlacedMachine: Question] = [:]
     private var here: [PlacedMachine: PlaceKey] = [:]
     private var byKey: [PlaceKey: PlacedMachine] = [:]
-    /// When to ask again about places, in no particular order. Almost always empty.
+    /// When to ask again about places, in no particular order. Empty, unless Redis is away or a node was lost.
     private var again: Set<PlacedMachine> = []
+    /// Not later than the earliest time in `again`, so that each input need not search all of them. An early wake-up is harmless.
+    private var earliestAgain: Timestamp?
     /// When the hall's place is released because nobody waits here; nil while somebody waits, or if the place is not here.
     var hallUntil: Timestamp?
     /// Whether this node claims no more places, because it is about to stop.
@@ -126,8 +128,7 @@ struct Places: Sendable {
         questions[machine]?.until = nil
         questions[machine]?.firstHolder = nil
         questions[machine]?.hasMoved = false
-        questions[machine]?.againAt = now + Self.pause
-        again.insert(machine)
+        askAgain(machine, at: now + Self.pause)
         return question.waiting.filter { !$0.letter.travels }
     }
 
@@ -173,8 +174,7 @@ struct Places: Sendable {
         guard now < until else { return false }
         questions[machine]?.firstHolder = question.firstHolder ?? holder
         questions[machine]?.until = until
-        questions[machine]?.againAt = min(until, now + rules.placeRetry)
-        again.insert(machine)
+        askAgain(machine, at: min(until, now + rules.placeRetry))
         return true
     }
 
@@ -182,7 +182,13 @@ struct Places: Sendable {
     func hasMoved(_ machine: PlacedMachine) -> Bool { questions[machine]?.hasMoved ?? false }
 
     /// Asks again at once about all places that would be asked about later, because a node was lost.
-    mutating func hurry(now: Timestamp) { for machine in again { questions[machine]?.againAt = now } }
+    mutating func hurry(now: Timestamp) { for machine in again { askAgain(machine, at: now) } }
+
+    private mutating func askAgain(_ machine: PlacedMachine, at time: Timestamp) {
+        questions[machine]?.againAt = time
+        again.insert(machine)
+        earliestAgain = earliestAgain.map { min($0, time) } ?? time
+    }
 
     /// Returns the places to ask about now because the pause is over, in a fixed order, and whether a letter claims them.
     mutating func takeDue(now: Timestamp) -> [(machine: PlacedMachine, key: PlaceKey, claims: Bool)] {
@@ -191,6 +197,7 @@ struct Places: Sendable {
             questions[machine]?.againAt = nil
             again.remove(machine)
         }
+        earliestAgain = again.compactMap { questions[$0]?.againAt }.min()
         return due.compactMap { machine in
             questions[machine].map { (machine, $0.key, $0.waiting.contains(where: \.claims)) }
         }.sorted { $0.key.description < $1.key.description }
@@ -209,8 +216,7 @@ struct Places: Sendable {
     // MARK: Time
 
     private var nextTimeout: Timestamp? {
-        let next = again.compactMap { questions[$0]?.againAt }.min()
-        return [next, hallUntil].compactMap(\.self).min()
+        [again.isEmpty ? nil : earliestAgain, hallUntil].compactMap(\.self).min()
     }
 
     /// Returns when to wake up; nil if nothing is due or a wake-up is already scheduled early enough.

@@ -72,6 +72,9 @@ public struct BroadcastRequest: Hashable, Sendable {
 
 /// A broadcast, as stored. Each change stores the whole record, so that the stored state is never a mix of two states.
 public struct BroadcastRecord: Hashable, Sendable {
+    /// How many streams a broadcast contains at most, as OpenTok's.
+    public static let maxStreams = 50
+
     public var id: BroadcastID
     /// The API key of the session's project.
     public var project: String
@@ -153,12 +156,8 @@ public enum BroadcastReport: Equatable, Sendable {
 
 /// Why a broadcast has failed. The raw values are the reasons in the API.
 public enum BroadcastFailure: String, Hashable, Sendable, CaseIterable {
-    /// There is no compositor, or it has ended too often.
+    /// There is no compositor, it has ended too often, or the files for viewers cannot be written.
     case compositor = "composing failed"
-    /// The files for viewers cannot be written.
-    case cannotWrite = "cannot write files"
-    /// The session's media is not on this server.
-    case notPublished = "session not routed"
 }
 
 /// Events for a broadcast's state machine.

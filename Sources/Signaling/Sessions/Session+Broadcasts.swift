@@ -40,7 +40,8 @@ extension Session {
         }
         guard context.runningBroadcasts < context.rules.maxBroadcasts else {
             throw WireError(
-                .mediaUnavailable, "This server broadcasts as many sessions as it may. Try again when one has stopped.",
+                .mediaUnavailable,
+                "This server has reached its limit of broadcasts (broadcast.maxBroadcasts). Try again when one has stopped.",
                 retryable: true, retryAfter: .seconds(60))
         }
     }

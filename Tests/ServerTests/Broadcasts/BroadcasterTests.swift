@@ -100,6 +100,10 @@ struct BroadcasterTests {
         #expect(broadcaster.origin(of: Studio.id, key: BroadcastKey(high: key.high, low: key.low ^ 1)) == nil)
         #expect(broadcaster.origin(of: Studio.id, key: BroadcastKey(high: key.high ^ 1, low: key.low)) == nil)
         #expect(broadcaster.origin(of: BroadcastID(high: 9, low: 9), key: key) == nil)
+        // Both halves are wrong, and differ in ways that could cancel each other out.
+        for wrong in [BroadcastKey(high: ~key.high, low: .max), BroadcastKey(high: key.high ^ 1, low: key.low | 1)] {
+            #expect(broadcaster.origin(of: Studio.id, key: wrong) == nil)
+        }
         broadcaster.tick()
         broadcaster.tick()
         #expect(studio.reports.isEmpty, "the status is still that of the record")

@@ -241,6 +241,8 @@ struct RedisPostTests {
         settings.maxLength = 10
         settings.outbox.batchCount = 1
         settings.outbox.waiting = 200
+        // However slow this machine is.
+        settings.outbox.fullFor = .seconds(3600)
         try await withLives(2, settings: settings) { lives, _ in
             lives[0].connect()
             let isRelieved = try await lives[0].run { post in

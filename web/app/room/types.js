@@ -122,7 +122,7 @@
  * @property {Fault[]} faults
  * @property {boolean} faultsRead whether the user has dismissed the notice about the faults
  * @property {{asks: boolean} | null} recording whether the room is being recorded, and whether the user must still accept or refuse
- * @property {{asks: boolean} | null} broadcast the same of live broadcasts
+ * @property {{asks: boolean} | null} broadcast whether the room is being broadcast live, and whether the user must still accept or refuse
  * @property {boolean} recordingAsked whether the server has not yet answered the request to start or stop recording
  * @property {Passing | null} passing a confirmation, shown for a few seconds
  */

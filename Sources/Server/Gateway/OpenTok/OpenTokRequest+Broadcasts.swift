@@ -64,7 +64,7 @@ extension OpenTokRequest {
         guard broadcast.hls != nil || !broadcast.rtmp.isEmpty else { throw .noOutputs }
         let ids = broadcast.rtmp.map(\.id).filter { !$0.isEmpty }
         guard Set(ids).count == ids.count else {
-            throw WireError(.malformed, "Each target of \"rtmp\" needs another \"id\", or none.")
+            throw WireError(.malformed, "Each target of \"rtmp\" needs a different \"id\", or none.")
         }
     }
 
