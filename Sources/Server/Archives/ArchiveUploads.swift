@@ -115,6 +115,8 @@ struct ArchiveUploads: Service {
         let content = try await reading { try await ArchiveContent(archive, parts.files) }
         progress = await self.progress(of: archive.id)
         var upload = S3Upload(size: content.size, progress: progress)
+        // The archive has changed, or an earlier version began the upload: nothing continues it.
+        if let abandoned = progress, upload.progress == nil { try? await exchange.abort(abandoned.upload) }
         var step = S3Upload.Step.send(upload.first)
         while case .send(let request) = step {
             try Task.checkCancellation()

@@ -9,7 +9,8 @@ import Signaling
 ///
 /// It contains no rules. ``PostOutbox`` numbers the entries and appends them again to a Redis that took over, ``PostInbox`` accepts
 /// each entry once and in order, and ``PostSeal`` refuses what no node with the project's secret has posted.
-/// Invariant: what is received is passed on in the order of the stream, for all senders together.
+/// Invariant: letters of one sender keep their order. Letters of different senders keep it too, except that those of a life of which
+/// this node is not sure wait, and others overtake them.
 final class RedisPost {
     /// Something that another life has caused here.
     enum Received: Equatable {

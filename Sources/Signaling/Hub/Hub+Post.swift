@@ -49,14 +49,14 @@ extension Hub {
             context.tell(.clients(ids.filter { $0.tag(unless: own) == nil }, message))
         case .person(let id, .contact(.presence(let other))):
             context.tell(.person(id, .contact(.presenceElsewhere(of: other, at: tag))))
-        // If the person has just moved to another node, the letter follows.
+        // If the person has just moved to another node, the letter is forwarded. Presence is not: a person who moves asks again.
         case .person(_, let event) where event.travels: context.tell(letter)
-        // No release posts these yet.
+        // Not posted by any release so far.
         default: context.figures.unexpectedLetters += 1
         }
     }
 
-    /// What is known about contacts on another node is void: its life is over, or letters between it and this node were lost.
+    /// Discards the presence of contacts on another node, because its life is over, or letters between it and this node were lost.
     mutating func contactsLost(on tag: NodeTag, isOver: Bool) {
         guard places != nil else { return }
         let people = people.ids { isOver ? $0.contacts.hasContacts(on: tag) : !$0.contacts.isEmpty }

@@ -249,8 +249,8 @@ struct ContactBook: Equatable, Sendable {
 
     // MARK: Other nodes of the cluster
 
-    /// Handles what another node says about a contact there. Two nodes can speak about one contact, who has moved from one to the
-    /// other, and the letters of the former node may be the later ones.
+    /// Handles the presence of a contact that another node reports. After a contact has moved, both nodes may report it, and the
+    /// letters of the former node may arrive last.
     mutating func presenceChanged(
         of other: Counterpart, at tag: NodeTag, _ snapshot: PersonSnapshot, _ context: inout Context
     ) {
@@ -279,7 +279,7 @@ struct ContactBook: Equatable, Sendable {
                 isOnline: false)
             presenceChanged(of: offline, at: tag, snapshot, &context)
         }
-        // The node may also lack what was said about this person.
+        // The node may also lack the presence of this person.
         guard !isOver else { return }
         query(for: snapshot.id, &context)
         if snapshot.isSeenOnline { reportPresence(snapshot, &context) }
