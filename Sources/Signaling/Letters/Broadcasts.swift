@@ -75,11 +75,15 @@ public struct BroadcastRecord: Hashable, Sendable {
     /// How many streams a broadcast contains at most, as OpenTok's.
     public static let maxStreams = 50
 
+    /// The broadcast.
     public var id: BroadcastID
     /// The API key of the session's project.
     public var project: String
+    /// The session that is broadcast.
     public var session: SessionID
+    /// What the application has requested, with later changes of the layout.
     public var request: BroadcastRequest
+    /// The secret part of the URL of HLS.
     public var key: BroadcastKey
     public var status = BroadcastStatus.started
     /// nil without HLS.
