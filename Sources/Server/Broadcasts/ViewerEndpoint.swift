@@ -18,6 +18,8 @@ struct ViewerEndpoint {
     private static let retry = Duration.seconds(2)
     /// How long a playlist that a request has named by its position can be cached.
     private static let maxAge = 6
+    /// How much of a file is in memory while it is sent.
+    private static let chunkSize = 256 << 10
 
     private let gateway: Gateway
     private let origin: HLSOrigin
@@ -46,9 +48,9 @@ struct ViewerEndpoint {
                 from: request.address, size: pieces.reduce(0) { $0 + $1.count }, over: channel)
             return (Self.media, Self.body(pieces, transfer))
         case .file(let path):
-            let bytes = try await Self.read(path)
-            let transfer = try gateway.beginTransfer(from: request.address, size: bytes.count, over: channel)
-            return (Self.media, Self.body([bytes], transfer))
+            let size = try await Self.size(path)
+            let transfer = try gateway.beginTransfer(from: request.address, size: size, over: channel)
+            return (Self.media, Self.body(path, size, transfer))
         case .notReady:
             throw WireError(
                 .notFound, "This broadcast has just started. Try again in \(Self.retry.roundedText).", retryable: true,
@@ -79,12 +81,38 @@ struct ViewerEndpoint {
         }
     }
 
-    /// Reads a segment, which has a few megabytes at most. It may be removed at any time.
-    private static func read(_ path: String) async throws(WireError) -> [UInt8] {
-        do {
-            return try await NIOThreadPool.singleton.runIfActive { [UInt8](try Data(contentsOf: URL(filePath: path))) }
-        } catch {
-            throw .noBroadcastFile
+    /// Reads the file in chunks while it is sent, because a segment has up to a few megabytes, and many viewers may load it at once. If
+    /// it is removed meanwhile, the connection closes.
+    private static func body(_ path: String, _ size: Int, _ transfer: TransferHold) -> ResponseBody {
+        ResponseBody(contentLength: size) { writer in
+            defer { withExtendedLifetime(transfer) {} }
+            var offset = 0
+            while offset < size {
+                let part = try await read(path, at: offset, min(chunkSize, size - offset))
+                offset += part.readableBytes
+                try await writer.write(part)
+            }
+            try await writer.finish(nil)
+        }
+    }
+
+    /// Returns the size of a segment, which may be removed at any time.
+    private static func size(_ path: String) async throws(WireError) -> Int {
+        let size = try? await NIOThreadPool.singleton.runIfActive {
+            try FileManager.default.attributesOfItem(atPath: path)[.size] as? Int
+        }
+        guard let size = size ?? nil else { throw .noBroadcastFile }
+        return size
+    }
+
+    /// - Returns: at least one byte.
+    private static func read(_ path: String, at offset: Int, _ count: Int) async throws -> ByteBuffer {
+        try await NIOThreadPool.singleton.runIfActive {
+            let file = try FileHandle(forReadingFrom: URL(filePath: path))
+            defer { try? file.close() }
+            try file.seek(toOffset: UInt64(offset))
+            guard let part = try file.read(upToCount: count), !part.isEmpty else { throw WireError.noBroadcastFile }
+            return ByteBuffer(bytes: part)
         }
     }
 }
