@@ -13,7 +13,7 @@ import Testing
         #expect(publisher.options.audioFallback == isEnabled)
     }
 
-    @Test("a warning, its end, a stopped video and its return are told")
+    @Test("a warning, its end, a stopped video and its return are reported")
     func events() throws {
         let heard = Heard()
         let publisher = try #require(OTPublisher(delegate: heard, settings: OTPublisherSettings()))
