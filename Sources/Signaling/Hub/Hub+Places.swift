@@ -196,7 +196,10 @@ extension Hub {
     /// The machine is nowhere.
     mutating func unplaced(_ key: PlaceKey) {
         guard let machine = places?.machine(of: key), let result = places?.unplaced(machine) else { return }
-        for waiting in result.letters { dispatch(waiting.letter) }
+        for waiting in result.letters {
+            // Only what is for this machine knows all it needs. A client that waited for its person may now need the place of a room.
+            if waiting.letter.isFor(machine) { dispatch(waiting.letter) } else { context.tell(waiting.letter) }
+        }
         guard let key = result.asks else { return }
         guard places?.isDraining == true else { return context.reach(key, machine, claims: true) }
         for waiting in places?.giveUp(machine) ?? [] { refuse(waiting.letter, .elsewhere(machine, at: nil)) }
@@ -257,6 +260,11 @@ extension Hub {
 }
 
 extension Letter {
+    /// Whether this machine receives the letter.
+    fileprivate func isFor(_ machine: PlacedMachine) -> Bool {
+        if case .person(let id, _) = self { machine == .person(id) } else { false }
+    }
+
     /// Returns this letter with the record that storage had after the place was claimed.
     fileprivate func renewed(_ stored: StoredState) -> Letter {
         switch (self, stored) {

@@ -49,6 +49,27 @@ import Wire
         #expect(sees(first, bo) == false && heard(first).last?.online == false)
     }
 
+    /// A letter about a contact asks where the person is, without claiming their place. What waits for the answer still needs other
+    /// places.
+    @Test func aRoomWhoseFirstMemberHasLeftMeanwhileIsNotMadeWithoutItsPlace() throws {
+        world.shelf.archive.apply(.keptInTouch(ada, bo, names: ["Ada", "Bo"], at: world.now))
+        let first = world.arrive(ada, at: 1)
+        let second = world.arrive(bo, at: 1)
+        world.pass(.milliseconds(100))
+        let kitchen = try #require(RoomName("kitchen"))
+        world.registry.delay = 20...20
+        second.want(.room(kitchen))
+        second.leave()
+        first.appear(Appearance(name: "Ada"))
+        world.pass(.seconds(1))
+        let third = world.arrive(at: 3)
+        third.want(.room(kitchen))
+        world.pass(.seconds(1))
+        world.check()
+        #expect(world.fault == nil)
+        #expect(third.isInRoom)
+    }
+
     @Test func aContactWhoMovesToAThirdNodeIsSeenThere() {
         let (first, second) = contacts()
         second.leave()
