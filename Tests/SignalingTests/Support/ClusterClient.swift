@@ -161,14 +161,16 @@ final class ClusterClient {
         }
         if message.re != nil, message.re == asked { answered(message) }
         switch message {
-        case .roulette(.waiting(let waiting)):
+        // An answer that arrives after the client has stopped is followed by that of the stop.
+        case .roulette(.waiting(let waiting)) where wish != .nothing:
             // After many skips, the client enters the queue only later.
             waitingSince = waiting.retryAfter.map { world.now + $0 } ?? waitingSince ?? world.now
         case .roulette(.matched):
             waitingSince = nil
             firstWait = firstWait ?? (world.now - wishedAt)
         case .roulette(.ended(let ended)):
-            if wish == .chat, ended.reason != .stopped { waitingSince = waitingSince ?? world.now }
+            let searches = wish == .chat && ended.reason != .stopped
+            waitingSince = searches ? waitingSince ?? world.now : nil
         case .error(let failure) where failure.re == nil && failure.error.code == .elsewhere: endWish()
         default: break
         }
