@@ -202,8 +202,10 @@ struct CallWorld {
             if result == .ok { shown.insert(id) }
         case .server(.placed(let id, let call)):
             openStarts.removeAll { $0 == id }
-            // A new call: what was told in an earlier one with this id does not count.
+            // A new call: what was reported of an earlier one with this id does not count.
             toldVideo[call.id] = nil
+        // A call that continues under another id: what was reported of an earlier call with that id does not count.
+        case .server(.changed(let call)) where call.formerID != nil: toldVideo[call.id] = nil
         case .server(.startRefused(let id, _)): openStarts.removeAll { $0 == id }
         case .server(.acceptRefused(let callID, _)): toldVideo[callID] = nil
         case .server(.ended(let ended)): toldVideo[ended.id] = nil
@@ -269,14 +271,14 @@ struct CallWorld {
         if wantsAudio, !isAudioEnabled { fail("an active call is silent") }
     }
 
-    /// What the other person was told about the video is true. Merged calls have another id, about which nothing was told.
+    /// Checks that the other person knows whether there is video. A merged call has another id, for which nothing was reported.
     private mutating func checkVideo() {
         guard let call = coordinator.current, let callID = call.callID, [.connecting, .active].contains(call.phase)
         else {
             return
         }
         let camera = call.sendsVideo && coordinator.cameraWorks
-        if let told = toldVideo[callID], told != (camera || call.isSharing) { fail("the video was told wrongly") }
+        if let told = toldVideo[callID], told != (camera || call.isSharing) { fail("the other person has the wrong state of the video") }
         if let runs = runsCamera[call.id], runs != camera { fail("the camera is not as it should be") }
     }
 

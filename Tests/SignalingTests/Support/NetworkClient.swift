@@ -125,7 +125,10 @@ final class NetworkClient {
     private func close(_ socket: SignalClient.Socket, _ code: CloseCode) {
         guard let own = self.socket, own.own == socket else { return }
         self.socket = nil
-        if code != .dropped, !isForgetful, !hasLeft { network.fail("\(number) left with \(code.rawValue)") }
+        // A client whose time to resume ended while its hello was on the way may still get a welcome, and then starts over.
+        if code != .dropped, !isForgetful, !hasLeft, !hasExpired {
+            network.fail("\(number) left with \(code.rawValue)")
+        }
         network.abandon(own.network, code)
     }
 
