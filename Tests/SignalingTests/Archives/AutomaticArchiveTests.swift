@@ -136,6 +136,7 @@ import Wire
         let manual = try #require(place.start())
         _ = try place.publish(place.bob)
         #expect(place.archives.map(\.status) == [.stopped, .started])
+        stage.pass(.seconds(1))
         #expect(place.archive(of: place.operate(manual.id, .stop)) != nil)
         #expect(place.archives.map(\.request.isAutomatic) == [true, false, true])
         #expect(place.archives.last?.status == .started)
