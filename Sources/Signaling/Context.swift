@@ -230,6 +230,9 @@ struct Figures: Equatable, Sendable {
     var rooms = RoomFigures()
     /// Letters of other nodes that this release does not expect from them.
     var unexpectedLetters = 0
+    /// Letters to people on other nodes that were dropped: too many waited until it is known where the person is, or this node is
+    /// about to stop.
+    var droppedLetters = 0
 }
 
 /// Totals of all rooms.

@@ -1,3 +1,4 @@
+import Cluster
 import CoreMetrics
 import Datagrams
 import Foundation
@@ -5,6 +6,7 @@ import Metrics
 import SFU
 import Signaling
 import Testing
+import Wire
 
 @testable import Server
 
@@ -36,6 +38,25 @@ import Testing
             #expect((words[3] == "counter") == words[2].hasSuffix("_total"), "\(words[2]) is a \(words[3])")
         }
         #expect(explained.count > 40)
+    }
+
+    @Test("letters to other nodes that were dropped are counted")
+    func droppedLetters() async throws {
+        var rules = Rules()
+        rules.maxContacts = 0
+        let project = try #require(Project(apiKey: "45000001", secret: String(repeating: "s", count: 40)))
+        let (own, other) = (try #require(NodeTag(node: 1, life: 1)), try #require(NodeTag(node: 2, life: 2)))
+        var hub = Hub(
+            hubSettings: HubSettings(rules: rules, project: project, tag: own),
+            generator: SystemRandomNumberGenerator())
+        // Nobody has contacts, so only the first waits until it is known where the person is.
+        for low in 1...3 as ClosedRange<UInt64> {
+            let query = PersonContactEvent.queried(by: IdentityID(high: 2, low: low))
+            let letter = Letter.person(IdentityID(high: 1, low: 1), .contact(query))
+            _ = hub.handle(.received(letter, from: other), now: Timestamp(milliseconds: 0))
+        }
+        let text = await Self.exposition { [hub] in $0.record(hub) }
+        #expect(text.contains("\nconfab_cluster_letters_dropped_total 2\n"))
     }
 
     @Test("media totals are counters, and gauges under their old names")

@@ -32,6 +32,8 @@ struct GatewayMetrics {
     let refusedHellos = Counter(label: "confab_hellos_refused_total")
     let droppedForBackpressure = Counter(label: "confab_sockets_too_slow_total")
 
+    private let droppedLetters = CounterBridge("confab_cluster_letters_dropped", isNew: true)
+
     /// Requests that were refused because their project exceeded its budget.
     let projectsOverBudget = Counter(label: "confab_project_over_budget_total")
 
@@ -103,6 +105,8 @@ struct GatewayMetrics {
         "confab_sockets_too_slow_total": "Sockets closed because the client read too slowly.",
         "confab_event_loop_lag_seconds":
             "How late a timer on the gateway's event loop fired, measured twice per second.",
+        "confab_cluster_letters_dropped_total":
+            "Letters to people on other nodes that were dropped, for example because Redis was away for too long.",
         "confab_waiting_inputs": "Inputs waiting for the hub, and lookups waiting for storage.",
     ]
 
@@ -119,6 +123,7 @@ struct GatewayMetrics {
         let states = hub.archiveStates
         for (state, gauge) in archives { gauge.record(states[state] ?? 0) }
         broadcasts.record(hub.broadcastCount)
+        droppedLetters.record(UInt64(clamping: hub.droppedLetters))
         media.record(hub.bandwidthRefusals)
         rooms.record(hub)
     }

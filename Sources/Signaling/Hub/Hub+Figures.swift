@@ -52,6 +52,8 @@ extension Hub {
     package var waitingLetters: Int { places?.waitingCount ?? 0 }
     /// Letters of other nodes that this release does not expect from them.
     package var unexpectedLetters: Int { context.figures.unexpectedLetters }
+    /// Letters to people on other nodes of the cluster that were dropped, counted since the server started.
+    public var droppedLetters: Int { context.figures.droppedLetters }
     /// The people on this node whom their contacts see online.
     package var visiblePeople: [IdentityID] { people.ids { $0.snapshot.isSeenOnline } }
     /// What the connected people on this node see of their contacts.

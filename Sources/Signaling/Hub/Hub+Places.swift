@@ -22,7 +22,7 @@ extension Hub {
         guard let need = need(of: letter) else { return false }
         let waiting = Places.Waiting(letter: letter, claims: need.claims, at: need.at)
         let project = context.project
-        let verdict = places?.admit(waiting, to: need.machine, project.placeKey(of: need.machine), now: context.now)
+        let verdict = places?.admit(waiting, to: need.machine, project.placeKey(of: need.machine), rules: context.rules)
         switch verdict {
         case .here, nil: return false
         case .waits(let key):
@@ -90,6 +90,8 @@ extension Hub {
         case .hall(let person): context.tell(.person(person, .hallIsElsewhere(error)))
         // This would create the machine here. Whatever was asked about the person follows, and finds nobody.
         case .person(_, .lookedUp): break
+        // Nobody waits for an answer, but the person may be on another node, which does not get the letter.
+        case .person(_, let event) where event.travels: context.figures.droppedLetters += 1
         // Nobody waits for an answer, or the machine's absence is the answer.
         default: dispatch(letter)
         }

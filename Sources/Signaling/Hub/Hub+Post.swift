@@ -76,6 +76,19 @@ extension Letter {
     /// Whether the letter is posted to its person's node if the person is on another one. Other letters to people on other nodes are
     /// answered here.
     var travels: Bool { if case .person(_, let event) = self { event.travels } else { false } }
+
+    /// Whether an older letter to the same person is needless, because this one says the same about the same contact, or something
+    /// newer.
+    func replaces(_ older: Letter) -> Bool {
+        guard case .person(let id, .contact(let event)) = self, case .person(id, .contact(let old)) = older else {
+            return false
+        }
+        return switch (event, old) {
+        case (.presence(let other), .presence(let former)): other.identity == former.identity
+        case (.queried(let other), .queried(let former)), (.removed(let other), .removed(let former)): other == former
+        default: false
+        }
+    }
 }
 
 extension PersonEvent {

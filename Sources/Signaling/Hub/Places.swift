@@ -31,6 +31,22 @@ struct Places: Sendable {
         var hasMoved = false
         /// Whether only letters that can be posted wait, until the registry answers again.
         var isPostponed: Bool { againAt != nil && until == nil }
+
+        /// Adds a letter to those that wait. It replaces an older one that says the same about the same contact.
+        ///
+        /// - Returns: false if too many letters wait.
+        mutating func add(_ new: Waiting, rules: Rules) -> Bool {
+            if new.letter.travels {
+                if let old = waiting.firstIndex(where: { new.letter.replaces($0.letter) }) {
+                    waiting.remove(at: old)
+                } else if waiting.count(where: \.letter.travels) >= Places.maxTravelling(rules) {
+                    return false
+                }
+            }
+            guard waiting.count < Places.maxWaiting else { return false }
+            waiting.append(new)
+            return true
+        }
     }
 
     /// What to do with a letter.
@@ -45,6 +61,9 @@ struct Places: Sendable {
 
     /// Maximum number of letters that wait for one place. A large room may open while the registry is slow.
     private static let maxWaiting = 20_000
+    /// Maximum number of letters that can be posted and wait for one place, for example while Redis is away. Only the person's
+    /// contacts send such letters. There are three kinds, and one of each kind waits for each contact (`Letter.replaces`).
+    private static func maxTravelling(_ rules: Rules) -> Int { 3 * rules.maxContacts }
     /// The pause before the registry is asked again for letters that can be posted.
     private static let pause = Duration.seconds(2)
     /// Maximum number of places about which questions are open. Each is a few hundred bytes with its letters.
@@ -84,14 +103,13 @@ struct Places: Sendable {
     ///
     /// - Parameter key: the machine's place.
     mutating func admit(
-        _ waiting: Waiting, to machine: PlacedMachine, _ key: @autoclosure () -> PlaceKey, now: Timestamp
+        _ waiting: Waiting, to machine: PlacedMachine, _ key: @autoclosure () -> PlaceKey, rules: Rules
     )
         -> Verdict
     {
         if here[machine] != nil { return .here }
-        if questions[machine] != nil {
-            guard questions[machine]?.waiting.count ?? 0 < Self.maxWaiting else { return .crowded }
-            questions[machine]?.waiting.append(waiting)
+        if let isAdded = questions[machine]?.add(waiting, rules: rules) {
+            guard isAdded else { return .crowded }
             // A client does not wait until postponed letters are due.
             guard waiting.claims, questions[machine]?.isPostponed == true else { return .waits(asking: nil) }
             questions[machine]?.againAt = nil

@@ -115,6 +115,22 @@ import Wire
         #expect(sees(first, bo) == false)
     }
 
+    @Test func whileRedisIsAwayOnlyTheNewestPresenceOfAContactWaits() {
+        let (first, second) = contacts()
+        world.registry.setAway(true)
+        world.post.setAway(true, now: world.now)
+        for name in ["Bob", "Bobby", "Robert"] {
+            second.appear(Appearance(name: name))
+            world.pass(.seconds(3))
+        }
+        #expect(world.nodes[1].stage.hub.waitingLetters == 1)
+        world.registry.setAway(false)
+        world.post.setAway(false, now: world.now)
+        world.pass(.seconds(5))
+        #expect(heard(first).map(\.name).suffix(1) == ["Robert"])
+        #expect(world.nodes[1].stage.hub.droppedLetters == 0)
+    }
+
     @Test func whatWasLostIsAskedForAgain() {
         let (first, second) = contacts()
         world.post.loseEntries(now: world.now)
