@@ -59,8 +59,18 @@ extension Hub {
     /// Discards the presence of contacts on another node, because its life is over, or letters between it and this node were lost.
     mutating func contactsLost(on tag: NodeTag, isOver: Bool) {
         guard places != nil else { return }
-        let people = people.ids { isOver ? $0.contacts.hasContacts(on: tag) : !$0.contacts.isEmpty }
-        for person in people.sorted() { context.tell(.person(person, .contact(.nodeLost(tag, isOver: isOver)))) }
+        let people = people.ids { $0.contacts.areInDoubt(on: tag, isOver: isOver) }
+        let isScheduled = !lostContacts.isEmpty
+        lostContacts.add(people.sorted(), of: tag, isOver: isOver)
+        if !isScheduled { timers.schedule(.lostContacts, beginAgain()) }
+    }
+
+    /// Lets the next people begin again with their contacts. Returns when to continue; nil if nobody is left.
+    mutating func beginAgain() -> Timestamp? {
+        for part in lostContacts.take(now: context.now) where people.contains(part.person) {
+            context.tell(.person(part.person, .contact(.nodeLost(part.tag, isOver: part.isOver))))
+        }
+        return lostContacts.nextTurn(now: context.now)
     }
 }
 

@@ -27,6 +27,7 @@ public struct Hub: Sendable {
     var timers = Timers()
     /// Where the machines are that exist once in the cluster; nil without a cluster.
     var places: Places?
+    var lostContacts = LostContacts()
     /// What the other nodes of the cluster have.
     var others = ClientCounts()
 
@@ -158,6 +159,7 @@ public struct Hub: Sendable {
         case .places:
             wakePlaces(at: timer.at)
             return nil
+        case .lostContacts: return beginAgain()
         }
     }
 }
@@ -178,6 +180,7 @@ struct Timers: Sendable {
         case directory
         case deviceCodes
         case places
+        case lostContacts
     }
 
     /// One scheduled wake-up.

@@ -23,11 +23,13 @@ struct ContactBook: Equatable, Sendable {
     /// Whether this person recently met someone with whom they may still become contacts.
     var hasStateToKeep: Bool { !meetings.isEmpty }
 
-    var isEmpty: Bool { contacts.isEmpty }
-
     func contains(_ other: IdentityID) -> Bool { contacts.contains { $0.identity == other } }
 
-    func hasContacts(on tag: NodeTag) -> Bool { nodes.values.contains(tag) }
+    /// Whether what is known about a contact may be wrong: the life of this node is over, or letters between it and this node were
+    /// lost.
+    func areInDoubt(on tag: NodeTag, isOver: Bool) -> Bool {
+        nodes.values.contains(tag) || (!isOver && online.count < contacts.count)
+    }
 
     /// The other node of the cluster on which this contact is online and visible; nil if there is none.
     func node(of person: PersonID, _ project: Project) -> NodeTag? {
@@ -213,13 +215,19 @@ struct ContactBook: Equatable, Sendable {
 
     /// Notifies all contacts that this person's name or online status has changed.
     func reportPresence(_ snapshot: PersonSnapshot, _ context: inout Context) {
+        reportPresence(snapshot, to: contacts, &context)
+    }
+
+    private func reportPresence(_ snapshot: PersonSnapshot, to contacts: [Contact], _ context: inout Context) {
         for contact in contacts {
             context.tell(.person(contact.identity, .contact(.presence(of: snapshot.counterpart))))
         }
     }
 
     /// Requests the online status of all contacts. Called when this person's first device connects.
-    func query(for id: IdentityID, _ context: inout Context) {
+    func query(for id: IdentityID, _ context: inout Context) { query(contacts, for: id, &context) }
+
+    private func query(_ contacts: [Contact], for id: IdentityID, _ context: inout Context) {
         for contact in contacts { context.tell(.person(contact.identity, .contact(.queried(by: id)))) }
     }
 
@@ -268,21 +276,25 @@ struct ContactBook: Equatable, Sendable {
         }
     }
 
-    /// Begins again with the contacts on a node: its life is over, or letters were lost.
+    /// Begins again with the contacts on a node: its life is over, or letters were lost. Then contacts who seem to be offline may have
+    /// gone online there.
     mutating func nodeLost(
         _ tag: NodeTag, isOver: Bool, _ snapshot: PersonSnapshot, _ context: inout Context
     ) {
         let project = context.project
-        for contact in contacts where nodes[contact.identity] == tag {
+        let there = contacts.filter { nodes[$0.identity] == tag }
+        let absent = isOver ? [] : contacts.filter { !online.contains($0.identity) }
+        for contact in there {
             let offline = Counterpart(
                 identity: contact.identity, person: project.personID(of: contact.identity), name: contact.name,
                 isOnline: false)
+            // Asks where the contact is now.
             presenceChanged(of: offline, at: tag, snapshot, &context)
         }
-        // The node may also lack the presence of this person.
         guard !isOver else { return }
-        query(for: snapshot.id, &context)
-        if snapshot.isSeenOnline { reportPresence(snapshot, &context) }
+        query(absent, for: snapshot.id, &context)
+        // The node may also lack the presence of this person.
+        if snapshot.isSeenOnline { reportPresence(snapshot, to: there + absent, &context) }
     }
 
     /// Notifies all devices, even those that did not send `presence.appear`, because people in a roulette chat need not send

@@ -145,6 +145,51 @@ import Wire
         #expect(sees(first, bo) == true && sees(second, ada) == true)
     }
 
+    /// The people about whom a node asks the registry from now on.
+    private func questions(of node: ClusterNode) -> Questions {
+        let questions = Questions()
+        node.stage.inspect = { effects in
+            for case .reach(_, .person(let identity), _) in effects { questions.people.append(identity) }
+        }
+        return questions
+    }
+
+    private final class Questions {
+        var people: [IdentityID] = []
+    }
+
+    @Test func afterALossANodeAsksOnlyForContactsWhoWereOnlineThereOrOffline() {
+        let (cy, di, ev) = (IdentityID(high: 1, low: 3), IdentityID(high: 1, low: 4), IdentityID(high: 1, low: 5))
+        for other in [cy, di, ev] {
+            world.shelf.archive.apply(.keptInTouch(ada, other, names: ["Ada", "Cy"], at: world.now))
+        }
+        let (first, _) = contacts()
+        world.arrive(cy, at: 3).appear(Appearance(name: "Cy"))
+        world.arrive(di, at: 1).appear(Appearance(name: "Di"))
+        world.pass(.milliseconds(100))
+        #expect(sees(first, cy) == true && sees(first, di) == true && sees(first, ev) == false)
+        let questions = questions(of: world.nodes[0])
+        world.nodes[0].stage.handle(.lettersLost(world.nodes[1].tag))
+        #expect(questions.people == [bo, ev])
+        world.pass(.milliseconds(100))
+        #expect(sees(first, bo) == true)
+    }
+
+    @Test func afterALossOnlyFiftyPeopleAskInATurn() {
+        for number in 0..<60 {
+            let person = IdentityID(high: 2, low: UInt64(number))
+            let contact = IdentityID(high: 3, low: UInt64(number))
+            world.shelf.archive.apply(.keptInTouch(person, contact, names: ["Ada", "Bo"], at: world.now))
+            world.arrive(person, at: 1)
+        }
+        world.pass(.seconds(1))
+        let questions = questions(of: world.nodes[0])
+        world.nodes[0].stage.handle(.lettersLost(world.nodes[1].tag))
+        #expect(questions.people == (0..<50).map { IdentityID(high: 3, low: $0) })
+        world.pass(.milliseconds(20))
+        #expect(questions.people == (0..<60).map { IdentityID(high: 3, low: $0) })
+    }
+
     @Test func aRemovalThatWasLostIsNoticedWhenTheNodesBeginAgain() {
         let (first, second) = contacts()
         world.post.loseEntries(now: world.now)
