@@ -151,6 +151,8 @@ extension PersonContactEvent: LetterEvent {
             self = try .queried(by: coder("other", other))
         // The receiving node adds these.
         case .presenceElsewhere, .nodeLost: throw .staysHere
+        // Contacts on other nodes learn it from the node that has the place.
+        case .placeLost: throw .staysHere
         }
     }
 }

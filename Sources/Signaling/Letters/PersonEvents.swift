@@ -103,6 +103,8 @@ public enum PersonContactEvent: Equatable, Sendable {
     case queried(by: IdentityID)
     /// The online status or name of a contact on another node of the cluster changed.
     case presenceElsewhere(of: Counterpart, at: NodeTag)
+    /// Another node of the cluster has the place of this contact, who was on this node.
+    case placeLost(of: IdentityID)
     /// What is known about contacts on that node is void. If `isOver` is false, the node lives, but letters were lost.
     case nodeLost(NodeTag, isOver: Bool)
 }

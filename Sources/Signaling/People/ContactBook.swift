@@ -276,6 +276,19 @@ struct ContactBook: Equatable, Sendable {
         }
     }
 
+    /// Notifies contacts on this node that another node has this person's place.
+    func reportPlaceLost(of id: IdentityID, _ context: inout Context) {
+        for contact in contacts { context.tell(.person(contact.identity, .contact(.placeLost(of: id)))) }
+    }
+
+    /// Begins again with a contact whose place another node has. What that node reported before was ignored, because the contact
+    /// was still on this node. And what it asked was answered to the contact on this node.
+    func placeLost(of other: IdentityID, _ snapshot: PersonSnapshot, _ context: inout Context) {
+        guard contains(other) else { return }
+        context.tell(.person(other, .contact(.queried(by: snapshot.id))))
+        queried(by: other, snapshot, &context)
+    }
+
     /// Begins again with the contacts on a node: its life is over, or letters were lost. Then contacts who seem to be offline may have
     /// gone online there.
     mutating func nodeLost(

@@ -182,6 +182,7 @@ extension Person {
         case .queried(let other): contacts.queried(by: other, snapshot, &context)
         case .presenceElsewhere(let other, let tag):
             contacts.presenceChanged(of: other, at: tag, snapshot, &context)
+        case .placeLost(let other): contacts.placeLost(of: other, snapshot, &context)
         case .nodeLost(let tag, let isOver): contacts.nodeLost(tag, isOver: isOver, snapshot, &context)
         }
     }

@@ -147,7 +147,9 @@ public struct Person: Machine, Equatable, Sendable {
         case .lookedUp: break
         case .unbanned: ban = nil
         case .storageFailed: forget(.storageFailed, &context)
-        case .placeLost(let error): forget(error, &context)
+        case .placeLost(let error):
+            contacts.reportPlaceLost(of: id, &context)
+            forget(error, &context)
         case .hallIsElsewhere(let error): roulette.hallIsElsewhere(error, snapshot, &context)
         case .banned(let ban): banned(ban, &context)
         case .introduced(let introduction, let other): introduced(introduction, to: other, &context)

@@ -91,6 +91,29 @@ import Wire
         #expect(sees(first, bo) == false)
     }
 
+    /// Redis has forgotten that a person is on the node, and the person's other device has come to another one. The node learns this
+    /// only after the other node has reported the person, so the person's contacts on the node have ignored that report.
+    @Test func aContactWhosePlaceWasLostIsSeenOnTheNodeThatHasIt() {
+        world.shelf.archive.apply(.keptInTouch(ada, bo, names: ["Ada", "Bo"], at: world.now))
+        let first = world.arrive(ada, at: 1)
+        first.appear(Appearance(name: "Ada"))
+        world.arrive(bo, at: 1).appear(Appearance(name: "Bo"))
+        world.pass(.milliseconds(100))
+        let key = world.nodes[0].stage.project.placeKey(of: .person(bo))
+        world.registry.give(key, to: world.nodes[1].tag)
+        let other = world.arrive(bo, at: 2)
+        other.appear(Appearance(name: "Bo"))
+        world.pass(.milliseconds(100))
+        #expect(sees(first, bo) == true && other.node?.name == "n2")
+        world.nodes[0].stage.handle(.lostPlace(key))
+        #expect(sees(first, bo) == false)
+        world.pass(.milliseconds(100))
+        #expect(sees(first, bo) == true)
+        #expect(heard(first).map(\.online).suffix(2) == [false, true])
+        world.pass(.seconds(5))
+        #expect(sees(first, bo) == true && sees(other, ada) == true)
+    }
+
     @Test func contactsOfANodeWhoseLifeIsOverAreOffline() {
         let (first, _) = contacts()
         world.kill(world.nodes[1])
