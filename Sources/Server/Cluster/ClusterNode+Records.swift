@@ -6,6 +6,20 @@ import Wire
 // What this node and the others publish about themselves, and the choice of a node.
 
 extension ClusterNode {
+    /// Uses the secrets of a project file that has changed.
+    func use(_ project: ProjectFile) { use(secrets?.use(project, at: wallNow)) }
+
+    /// Stops to use a secret from before a rotation when its time is over. Called with each renewal.
+    func reviewSecrets() { use(secrets?.review(at: wallNow)) }
+
+    private var wallNow: Timestamp { Timestamp(milliseconds: wall().wholeMilliseconds) }
+
+    private func use(_ secrets: SealingSecrets?) {
+        guard let secrets else { return }
+        records?.use(NodeRecordSeal(secrets))
+        post?.use(secrets)
+    }
+
     /// Publishes this node's record. Called with each renewal.
     func publish() {
         guard var record = describe?() else { return }

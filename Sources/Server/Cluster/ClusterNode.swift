@@ -73,6 +73,8 @@ final class ClusterNode: MachinePlaces {
     private var sentAway: [PlaceKey: Cluster.Instant] = [:]
     /// Calls that were read from storage, and whose people's places cannot be claimed yet.
     private var restored: [Input] = []
+    /// Which secrets count. Nil if this node exchanges nothing with the others.
+    var secrets: SecretReview?
     /// What this node publishes, and what the others have published. Nil if this node publishes nothing.
     var records: NodeRecords?
     /// When the records of the others were read last; nil if never.
@@ -215,6 +217,7 @@ final class ClusterNode: MachinePlaces {
     }
 
     private func renew(_ number: UInt64) {
+        reviewSecrets()
         publish()
         abandonIfCutOff()
         if isAbandoning { return lease.failed(number) }

@@ -25,7 +25,8 @@ struct ClusterService: Service {
         let settings = RedisConfiguration(try configuration.cluster.redisLocation())
         for warning in settings.warnings { logger.warning("\(warning)") }
         let redis = try NIORedisClient(settings, on: gateway.eventLoop)
-        let seal = NodeRecordSeal(project, at: clock.wallNow)
+        let secrets = SecretReview(project, at: clock.wallNow)
+        let seal = NodeRecordSeal(secrets.secrets)
         do {
             try await compareClock(of: life, clock, logger)
             try await compareSecret(seal, of: life, RedisPlaces(redis, of: life.tag), logger)
@@ -42,7 +43,7 @@ struct ClusterService: Service {
             let monotonic = { Cluster.Instant(ContinuousClock.now - start) }
             let table = ConnectedPlaces(redis, of: life.tag, eventLoop: gateway.eventLoop, logger: logger)
             let post = RedisPost(
-                redis, of: life.tag, secrets: SealingSecrets(project, at: clock.wallNow),
+                redis, of: life.tag, secrets: secrets.secrets,
                 eventLoop: gateway.eventLoop, logger: logger, clock: monotonic)
             table.post = post
             let node = ClusterNode(
@@ -67,7 +68,7 @@ struct ClusterService: Service {
             node.onFenced = { _ in fence.signal() }
             node.turn = turn
             node.onFirstAct = { fence.noteAct() }
-            node.records = NodeRecords(seal)
+            (node.secrets, node.records) = (secrets, NodeRecords(seal))
             let describe = describing(life.tag, configuration, gateway.value, media)
             node.describe = { [weak node] in
                 var record = describe()
@@ -75,10 +76,7 @@ struct ClusterService: Service {
                 if node?.holds.isEmpty == false { record.state = .draining }
                 return record
             }
-            gateway.value.projectFileChanged = { [weak node] file in
-                node?.records?.use(NodeRecordSeal(file, at: clock.wallNow))
-                node?.post?.use(SealingSecrets(file, at: clock.wallNow))
-            }
+            gateway.value.projectFileChanged = { [weak node] in node?.use($0) }
             node.isDraining = { [unowned gateway = gateway.value] in !gateway.nodeDrain.isServing }
             gateway.value.clusterHolds = { [weak node] in node?.holds ?? [] }
             // Nothing may happen before the lease is valid.

@@ -42,11 +42,7 @@ struct NodeRecordSeal: Sendable {
         formerKey = former.map(Self.key)
     }
 
-    /// Uses the secrets of a project file. That of before the last rotation counts for as long as tokens with it do.
-    init(_ project: ProjectFile, at now: Timestamp) {
-        let secrets = SealingSecrets(project, at: now)
-        self.init(secret: secrets.current, former: secrets.former)
-    }
+    init(_ secrets: SealingSecrets) { self.init(secret: secrets.current, former: secrets.former) }
 
     private static func key(_ secret: String) -> SymmetricKey {
         HKDF<SHA256>.deriveKey(

@@ -53,6 +53,22 @@ struct PostSealTests {
         #expect(throws: PostSeal.Forged()) { try Self.seal("new").open(old) }
     }
 
+    @Test("while nodes get a new secret in the order of docs/cluster.md, each opens what the others seal")
+    func rotationOfSeveralNodes() throws {
+        typealias Secrets = (current: String, former: String?)
+        let (before, first): (Secrets, Secrets) = (("old", nil), ("old", "new"))
+        let (second, after): (Secrets, Secrets) = (("new", "old"), ("new", nil))
+        func opens(_ sealed: Secrets, by secrets: Secrets) throws -> Bool {
+            let entry = try Self.seal(sealed.current, former: sealed.former).seal(Self.letters, at: Self.position)
+            return (try? Self.seal(secrets.current, former: secrets.former).open(entry)) != nil
+        }
+        for (one, other) in [(before, first), (first, second), (second, after)] {
+            #expect(try opens(one, by: other))
+            #expect(try opens(other, by: one))
+        }
+        #expect(try !opens(second, by: before), "without the first step, this entry is lost")
+    }
+
     @Test("an entry that somebody stores once more is dropped, and one that somebody removed ends the series")
     func replayed() throws {
         var inbox = PostInbox()
