@@ -87,10 +87,17 @@ class Client:
 
     def request(self, verb, seconds=5.0, **members):
         """Sends a request and returns its answer. Raises Refused if that is an error."""
+        return self.answer(self.ask(verb, **members), seconds)
+
+    def ask(self, verb, **members):
+        """Sends a request. Returns its number, for `answer`."""
         self.sequence += 1
-        number = self.sequence
-        self._send({"type": verb, "seq": number, "ack": self.received, **members})
+        self._send({"type": verb, "seq": self.sequence, "ack": self.received, **members})
         self.acknowledged = self.received
+        return self.sequence
+
+    def answer(self, number, seconds=5.0):
+        """Returns the answer to a request. Raises Refused if that is an error."""
         answer = self._take(lambda message: message.get("re") == number, time.monotonic() + seconds)
         if answer["type"] == "error":
             raise Refused(answer["code"], answer["message"], answer.get("at"))

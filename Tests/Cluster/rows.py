@@ -1,7 +1,8 @@
 """All rows of the test, in the order in which they run."""
 
+import rows_contacts
 import rows_engines
 import rows_links
 import rows_nodes
 
-ALL = [*rows_nodes.ALL, *rows_links.ALL, *rows_engines.ALL]
+ALL = [*rows_nodes.ALL, *rows_contacts.ALL, *rows_links.ALL, *rows_engines.ALL]
