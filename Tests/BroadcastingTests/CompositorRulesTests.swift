@@ -18,7 +18,7 @@ struct CompositorRulesTests {
         #expect(runs.take(.ended(run: 2), at: Self.at(20)) == [.start(run: 3)])
         #expect(runs.take(.ended(run: 3), at: Self.at(70)) == [.start(run: 4)], "the first end was a minute ago")
         #expect(runs.current == 4 && !runs.hasFailed)
-        #expect(runs.take(.ended(run: 4), at: Self.at(79)) == [.fail])
+        #expect(runs.take(.ended(run: 4), at: Self.at(79)) == [.fail(.crashes)])
         #expect(runs.current == nil && runs.hasFailed)
         #expect(runs.take(.start, at: Self.at(80)) == [])
     }
@@ -36,6 +36,26 @@ struct CompositorRulesTests {
         _ = exits.take(.start, at: Self.at(0))
         _ = exits.take(.stop, at: Self.at(5))
         #expect(exits.take(.ended(run: 1), at: Self.at(6)) == [] && exits.deadline == nil)
+    }
+
+    @Test("is killed when the disk is full, and the broadcast fails once")
+    func diskFull() {
+        var runs = CompositorRuns()
+        _ = runs.take(.start, at: Self.at(0))
+        _ = runs.take(.ended(run: 1), at: Self.at(1))
+        #expect(runs.take(.diskFull, at: Self.at(2)) == [.kill(run: 2), .fail(.diskFull)])
+        #expect(runs.current == nil && runs.hasFailed)
+        for event in [CompositorRuns.Event.diskFull, .ended(run: 2), .timer, .stop] {
+            #expect(runs.take(event, at: Self.at(3)) == [], "\(event)")
+        }
+        var early = CompositorRuns()
+        #expect(early.take(.diskFull, at: Self.at(0)) == [.fail(.diskFull)])
+        #expect(early.take(.start, at: Self.at(1)) == [])
+        // A broadcast that ends does not fail.
+        var ending = CompositorRuns()
+        _ = ending.take(.start, at: Self.at(0))
+        _ = ending.take(.stop, at: Self.at(1))
+        #expect(ending.take(.diskFull, at: Self.at(2)) == [] && !ending.hasFailed)
     }
 
     private static func frame(_ isKeyframe: Bool, stream: UInt32 = 1) -> CompositorInput {

@@ -47,7 +47,7 @@ struct LiveBroadcastTests {
         var events: [LiveBroadcast.Event] = []
         for await event in broadcast.events {
             events.append(event)
-            if event == .failed { break }
+            if case .failed = event { break }
         }
         return events
     }
@@ -66,6 +66,22 @@ struct LiveBroadcastTests {
         return texts[1]
     }
 
+    /// What a compositor would send: ffmpeg's output, as messages.
+    private static func output(seconds: Double) throws -> [UInt8] {
+        var output: [UInt8] = []
+        for item in try TestMedia.items(try TestMedia.fragments(seconds: seconds), .lowLatency) {
+            switch item {
+            case .initialization(let initialization):
+                output += CompositorOutput.initialization(at: .zero, initialization.bytes).message.bytes
+            case .part(let part):
+                let fragment = CompositorFragment(
+                    time: part.start, duration: part.duration, isKeyframe: part.isIndependent, bytes: part.bytes)
+                output += CompositorOutput.fragment(fragment).message.bytes
+            }
+        }
+        return output
+    }
+
     private static func frames(_ folder: String) throws -> Int? {
         let arguments = [
             "-select_streams", "v", "-count_packets", "-show_entries", "stream=nb_read_packets", "-of", "csv=p=0",
@@ -77,20 +93,7 @@ struct LiveBroadcastTests {
     @Test("survives two ends of its compositor, which are discontinuities for viewers, and fails with the third")
     func restarts() async throws {
         try await Self.withFolder { folder in
-            // What a compositor would send: ffmpeg's output of 4 s, as messages.
-            let bytes = try TestMedia.fragments(seconds: 4)
-            var output: [UInt8] = []
-            for item in try TestMedia.items(bytes, .lowLatency) {
-                switch item {
-                case .initialization(let initialization):
-                    output += CompositorOutput.initialization(at: .zero, initialization.bytes).message.bytes
-                case .part(let part):
-                    let fragment = CompositorFragment(
-                        time: part.start, duration: part.duration, isKeyframe: part.isIndependent, bytes: part.bytes)
-                    output += CompositorOutput.fragment(fragment).message.bytes
-                }
-            }
-            try Data(output).write(to: URL(filePath: "\(folder)/output"))
+            try Data(Self.output(seconds: 4)).write(to: URL(filePath: "\(folder)/output"))
             let path = try Self.script("cat '\(folder)/output' >&3; exit 7", in: folder)
             var settings = HLSSettings.lowLatency
             settings.window = .everything
@@ -99,7 +102,7 @@ struct LiveBroadcastTests {
             #expect(broadcast.hlsStatus == .connecting)
             broadcast.start()
             let ended = LiveBroadcast.Event.failure("The compositor has ended: exit status 7")
-            #expect(await Self.eventsUntilFailed(broadcast) == [ended, ended, ended, .failed])
+            #expect(await Self.eventsUntilFailed(broadcast) == [ended, ended, ended, .failed(.crashes)])
             #expect(broadcast.hlsStatus == .error)
             await broadcast.stop()
             let playlist = try await Self.playlist(of: origin, to: folder)
@@ -108,6 +111,34 @@ struct LiveBroadcastTests {
             #expect(try Self.frames(folder) == 300)
         }
     }
+
+    #if os(Linux)
+    @Test("fails when the disk is full, and viewers see the end of what was stored")
+    func diskFull() async throws {
+        try await Self.withFolder { folder in
+            try Data(Self.output(seconds: 8)).write(to: URL(filePath: "\(folder)/output"))
+            let path = try Self.script("cat '\(folder)/output' >&3; exec cat <&3 >/dev/null", in: folder)
+            // Every write to this file fails.
+            let full = "\(folder)/seg-000002.m4s"
+            try FileManager.default.createSymbolicLink(atPath: full, withDestinationPath: "/dev/full")
+            var settings = HLSSettings.lowLatency
+            (settings.window, settings.partTarget) = (.everything, nil)
+            let origin = HLSOrigin(settings, in: .folder(folder), clock: Self.clock)
+            let broadcast = Self.broadcast(path, origin)
+            broadcast.start()
+            let events = await Self.eventsUntilFailed(broadcast)
+            #expect(events.last == .failed(.diskFull) && events.count == 2, "\(events)")
+            #expect(broadcast.hlsStatus == .error)
+            // The link is gone with the segment that could not be written, so make the last write fail too.
+            try FileManager.default.createSymbolicLink(atPath: full, withDestinationPath: "/dev/full")
+            await broadcast.stop()
+            let playlist = try await Self.playlist(of: origin, to: folder)
+            #expect(playlist.hasSuffix("#EXT-X-ENDLIST\n") && playlist.contains("seg-000001.m4s"))
+            #expect(!playlist.contains("seg-000002.m4s") && !FileManager.default.fileExists(atPath: full))
+            #expect(try #require(try Self.frames(folder)) == 96)
+        }
+    }
+    #endif
 
     @Test("gives each compositor its configuration, the layout and the open streams through descriptor 3")
     func descriptor() async throws {
@@ -146,14 +177,14 @@ struct LiveBroadcastTests {
         let missing = Self.broadcast("/nonexistent/compositor", nil)
         missing.start()
         let failure = LiveBroadcast.Event.failure("The compositor cannot be started: /nonexistent/compositor")
-        #expect(await Self.eventsUntilFailed(missing) == [failure, failure, failure, .failed])
+        #expect(await Self.eventsUntilFailed(missing) == [failure, failure, failure, .failed(.crashes)])
         await missing.stop()
         try await Self.withFolder { folder in
             let path = try Self.script("echo 'These are not messages.' >&3; exec cat <&3 >/dev/null", in: folder)
             let garbage = Self.broadcast(path, nil)
             garbage.start()
             let events = await Self.eventsUntilFailed(garbage)
-            #expect(events.count == 4 && events.last == .failed)
+            #expect(events.count == 4 && events.last == .failed(.crashes))
             await garbage.stop()
         }
     }

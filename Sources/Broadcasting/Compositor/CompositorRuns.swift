@@ -2,8 +2,8 @@ import Wire
 
 /// When the compositor of a broadcast is started, started again, stopped and killed.
 ///
-/// States: idle → running → running (it has ended by itself) or failed (it did so too often); idle → ended; running → stopping →
-/// ended. The runs are numbered from 1.
+/// States: idle → running → running (it has ended by itself) or failed (it did so too often, or the disk is full); idle → ended or
+/// failed; running → stopping → ended. The runs are numbered from 1.
 public struct CompositorRuns: Sendable {
     /// What happened.
     public enum Event: Hashable, Sendable {
@@ -13,8 +13,18 @@ public struct CompositorRuns: Sendable {
         case ended(run: Int)
         /// `CompositorRuns.deadline` has come.
         case timer
+        /// The disk has no space for what the process composes.
+        case diskFull
         /// The broadcast ends.
         case stop
+    }
+
+    /// Why a broadcast has failed.
+    public enum Failure: Hashable, Sendable {
+        /// The process ended too often.
+        case crashes
+        /// See `Event.diskFull`.
+        case diskFull
     }
 
     /// What to do.
@@ -23,10 +33,10 @@ public struct CompositorRuns: Sendable {
         case start(run: Int)
         /// Let the process compose what it has, and exit.
         case stop(run: Int)
-        /// Kill the process, which does not exit.
+        /// Kill the process, which does not exit, or composes what cannot be stored.
         case kill(run: Int)
         /// Report that the broadcast has failed.
-        case fail
+        case fail(Failure)
     }
 
     /// The process may end by itself less than this often within `window`.
@@ -56,7 +66,7 @@ public struct CompositorRuns: Sendable {
     /// The number of the run that gets media; nil if none does.
     public var current: Int? { if case .running(let run) = state { run } else { nil } }
 
-    /// Whether the process ended too often.
+    /// Whether the broadcast has failed.
     public var hasFailed: Bool { if case .failed = state { true } else { false } }
 
     /// Takes an event. Events of earlier runs change nothing.
@@ -64,9 +74,11 @@ public struct CompositorRuns: Sendable {
         switch state {
         case .idle:
             if event == .start { return start(1) }
+            if event == .diskFull { return fail(.diskFull) }
             if event == .stop { state = .ended }
         case .running(let run):
             if event == .ended(run: run) { return restart(after: run, now) }
+            if event == .diskFull { return [.kill(run: run)] + fail(.diskFull) }
             guard event == .stop else { break }
             state = .stopping(run: run, killAt: now + Self.stopTimeout)
             return [.stop(run: run)]
@@ -88,10 +100,11 @@ public struct CompositorRuns: Sendable {
     private mutating func restart(after run: Int, _ now: Timestamp) -> [Effect] {
         failures.removeAll { now - $0 >= Self.window }
         failures.append(now)
-        guard failures.count < Self.maxFailures else {
-            state = .failed
-            return [.fail]
-        }
-        return start(run + 1)
+        return failures.count < Self.maxFailures ? start(run + 1) : fail(.crashes)
+    }
+
+    private mutating func fail(_ failure: Failure) -> [Effect] {
+        state = .failed
+        return [.fail(failure)]
     }
 }

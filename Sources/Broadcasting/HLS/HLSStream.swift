@@ -129,6 +129,13 @@ public struct HLSStream: Sendable {
         return changes
     }
 
+    /// Ends the stream without the segment in progress, which could not be stored.
+    public mutating func abandon() -> [HLSChange] {
+        (open, isEnded) = (nil, true)
+        render()
+        return []
+    }
+
     /// Returns the files that were fetchable for long enough after they left the playlist. `append` calls this too.
     public mutating func expire(at now: Timestamp) -> [HLSChange] {
         var changes: [HLSChange] = []

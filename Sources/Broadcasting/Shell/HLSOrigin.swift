@@ -82,8 +82,15 @@ public final class HLSOrigin: Sendable {
     }
 
     /// Ends the stream. Its files stay.
+    ///
+    /// - Throws: an error of the disk. The stream has ended before its last segment then.
     public func finish() throws {
-        try change { $0.finish(at: $1) }
+        do {
+            try change { $0.finish(at: $1) }
+        } catch {
+            try change { stream, _ in stream.abandon() }
+            throw error
+        }
     }
 
     /// Refuses requests that have waited too long. Call it once per second.
@@ -227,18 +234,28 @@ public final class HLSOrigin: Sendable {
         }
     }
 
+    /// - Throws: if a file could not be written. None of the new files is there then: on a full disk, they would take space.
     private static func write(_ changes: [HLSChange], to folder: String) throws {
-        for change in changes {
+        for (index, change) in changes.enumerated() {
             switch change {
             case .store(let file, let pieces):
-                if case .initialization = file {
-                    try FileManager.default.createDirectory(
-                        atPath: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+                do {
+                    if case .initialization = file {
+                        try FileManager.default.createDirectory(
+                            atPath: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+                    }
+                    try Data(pieces.joined()).write(to: URL(filePath: "\(folder)/\(file.name)"))
+                } catch {
+                    for case .store(let file, _) in changes[...index] { remove(file, from: folder) }
+                    throw error
                 }
-                try Data(pieces.joined()).write(to: URL(filePath: "\(folder)/\(file.name)"))
-            case .remove(let file): try? FileManager.default.removeItem(atPath: "\(folder)/\(file.name)")
+            case .remove(let file): remove(file, from: folder)
             }
         }
+    }
+
+    private static func remove(_ file: HLSFile, from folder: String) {
+        try? FileManager.default.removeItem(atPath: "\(folder)/\(file.name)")
     }
 
     /// Resumes the requests that `body` answers.
@@ -248,4 +265,9 @@ public final class HLSOrigin: Sendable {
         }
         for (continuation, answer) in resumed { continuation.resume(returning: answer) }
     }
+}
+
+extension Error {
+    /// Whether the disk, or the quota of the server's user, is full.
+    var isDiskFull: Bool { (self as? CocoaError)?.code == .fileWriteOutOfSpace }
 }

@@ -18,8 +18,8 @@ public final class LiveBroadcast: Sendable {
         case stats(CompositorStats)
         /// For the log: what failed in the compositor, or why it has ended. The broadcast continues.
         case failure(String)
-        /// The compositor ended too often, or the disk failed. Nothing more is broadcast.
-        case failed
+        /// The compositor ended too often, or the disk is full. Nothing more is broadcast.
+        case failed(CompositorRuns.Failure)
     }
 
     private struct Run {
@@ -111,6 +111,9 @@ public final class LiveBroadcast: Sendable {
         for publisher in publishers { publisher.tick() }
     }
 
+    /// Makes the broadcast fail, because the disk of its files has no space left. Call `stop` then.
+    public func failWithFullDisk() { state.withLock { take(.diskFull, &$0) } }
+
     /// Ends the broadcast: waits until the compositor has composed what it has, for at most ``CompositorRuns/stopTimeout``, and until
     /// the targets have got it. The origin keeps answering until its owner calls `remove`.
     public func stop() async {
@@ -141,7 +144,7 @@ public final class LiveBroadcast: Sendable {
                 let stop = CompositorInput.stop(at: time).message.bytes
                 state.current.first { $0.number == number }?.link.append(stop)
             case .kill(let number): state.current.first { $0.number == number }?.task.cancel()
-            case .fail: continuation.yield(.failed)
+            case .fail(let failure): continuation.yield(.failed(failure))
             }
         }
     }
@@ -166,8 +169,9 @@ public final class LiveBroadcast: Sendable {
         let composed = ComposedOutput(self)
         link.start {
             try composed.take($0)
-        } onEnd: { [continuation] error in
+        } onEnd: { [self] error in
             continuation.yield(.failure("\(error)"))
+            if error.isDiskFull { failWithFullDisk() }
             // The compositor would compose for nobody.
             task.cancel()
         }

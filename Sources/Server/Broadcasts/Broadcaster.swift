@@ -22,10 +22,19 @@ final class Broadcaster: SessionBroadcaster {
         var folder: String
         /// What viewers and targets get.
         var output = ConfabConfiguration.Broadcasts()
+        /// Without these free bytes on the disk of `folder`, no broadcast whose viewers can go back begins. With less than half of
+        /// them, all of these end.
+        var minFreeSpace: Int64 = 0
+        /// How often the free space is checked.
+        var spaceInterval = RecordingSpace.interval
+        /// Returns the free bytes on the disk of a folder; nil if they cannot be measured.
+        var freeSpace: @Sendable (String) -> Int64? = { RecordingFolder.freeSpace($0) }
         /// The maximum number of requests that wait for one broadcast.
         var maxHeld = 10_000
         /// The time between two looks at timers and statuses.
         var interval = Duration.seconds(1)
+
+        var space: RecordingSpace { RecordingSpace(minimum: minFreeSpace) }
     }
 
     /// What a broadcast does. Legal next states: running → ending → ended.
@@ -43,6 +52,8 @@ final class Broadcaster: SessionBroadcaster {
         let origin: HLSOrigin?
         /// How long viewers can load it after its end.
         let keep: Duration
+        /// Whether it writes files, because its viewers can go back.
+        let hasFiles: Bool
         var phase = Phase.running
         /// The status that was reported last. The record begins with this one.
         var status = HLSStatus.connecting
@@ -59,6 +70,8 @@ final class Broadcaster: SessionBroadcaster {
         var dropped = 0
         /// Tasks that must finish before the server stops.
         var endings: [BroadcastID: Task<Void, Never>] = [:]
+        /// When the free space was checked last.
+        var spaceCheckedAt: Timestamp?
         /// Whether a task calls `tick`. It ends when there are no broadcasts.
         var hasTimer = false
     }
@@ -69,6 +82,7 @@ final class Broadcaster: SessionBroadcaster {
     private let wallClock: @Sendable () -> Timestamp
     private let logger: Logger
     private let report: @Sendable (BroadcastReport) -> Void
+    private let space: SpaceGauge
     private let state = Mutex(State())
 
     /// - Parameters:
@@ -83,9 +97,12 @@ final class Broadcaster: SessionBroadcaster {
     ) {
         (self.settings, self.resolver, self.wallClock) = (settings, resolver, wallClock)
         (self.logger, self.feed, self.report) = (logger, feed, report)
+        space = SpaceGauge(settings.space) { settings.freeSpace(settings.folder) }
     }
 
-    var refusal: WireError? { nil }
+    func refusal(of request: BroadcastRequest) -> WireError? {
+        request.hls?.hasDVR == true && space.isShort ? .broadcastSpace : nil
+    }
 
     /// The clock of timers, which is also that of media.
     private static func clock() -> Timestamp { Timestamp(milliseconds: MediaTime.monotonic.nanoseconds / 1_000_000) }
@@ -116,13 +133,16 @@ final class Broadcaster: SessionBroadcaster {
         let configuration = configuration(record.request)
         let hls = record.request.hls.map { hlsSettings($0, record.request, configuration.bitrate) }
         let hasDVR = record.request.hls?.hasDVR == true
+        // The disk may have become full since the request.
+        guard !hasDVR || !space.isShort else { return report(.failed(id, .diskFull)) }
         let place = hasDVR ? HLSOrigin.Place.folder("\(settings.folder)/\(id)") : .memory
         let origin = hls.map { HLSOrigin($0, in: place, maxHeld: settings.maxHeld, clock: Self.clock) }
         let live = LiveBroadcast(
             configuration, compositor: settings.compositor, segmenting: (hls ?? .standard).segmenting, origin: origin,
             publishers: publishers, wall: wallClock(), clock: Self.clock)
         let broadcast = Broadcast(
-            key: record.key, live: live, origin: origin, keep: hasDVR ? settings.output.keep : settings.output.linger)
+            key: record.key, live: live, origin: origin, keep: hasDVR ? settings.output.keep : settings.output.linger,
+            hasFiles: hasDVR)
         let isNew = state.withLock { state in
             guard !state.isStopping, state.broadcasts[id] == nil else { return false }
             state.broadcasts[id] = broadcast
@@ -171,8 +191,8 @@ final class Broadcaster: SessionBroadcaster {
                 case .needKeyframe(let stream): feed(.requestKeyframe(id, stream))
                 case .stats(let stats): state.withLock { $0.broadcasts[id]?.behind = stats.behind }
                 case .failure(let text): logger.warning("Compositor: \(text)", metadata: about)
-                case .failed:
-                    if end(id, reporting: false) { report(.failed(id, .compositor)) }
+                case .failed(let failure):
+                    if end(id, reporting: false) { report(.failed(id, BroadcastFailure(failure))) }
                 }
             }
         }
@@ -266,8 +286,24 @@ final class Broadcaster: SessionBroadcaster {
         }
         for live in running { live.tick() }
         for event in reports { report(event) }
+        checkSpace(at: now)
         // Deleting files may take long.
         for (id, origin) in removed { Task { remove(origin, of: id) } }
+    }
+
+    /// Ends the broadcasts that write files if their disk is nearly full, because nothing else may fail for lack of space.
+    private func checkSpace(at now: Timestamp) {
+        let writing = state.withLock { state -> [LiveBroadcast] in
+            let writing = state.broadcasts.values.filter { $0.isRunning && $0.hasFiles }.map(\.live)
+            let isDue = state.spaceCheckedAt.map { now - $0 >= settings.spaceInterval } ?? true
+            guard !writing.isEmpty, isDue else { return [] }
+            state.spaceCheckedAt = now
+            return writing
+        }
+        guard !writing.isEmpty, settings.space.isUsedUp(free: settings.freeSpace(settings.folder)) else { return }
+        logger.error(
+            "The disk of broadcasts is nearly full: those with DVR end", metadata: ["folder": "\(settings.folder)"])
+        for live in writing { live.failWithFullDisk() }
     }
 
     private func remove(_ origin: HLSOrigin, of id: BroadcastID) {
@@ -316,6 +352,15 @@ final class Broadcaster: SessionBroadcaster {
                 figures.dropped += broadcast.live.dropped
             }
             return figures
+        }
+    }
+}
+
+extension BroadcastFailure {
+    fileprivate init(_ failure: CompositorRuns.Failure) {
+        switch failure {
+        case .crashes: self = .compositor
+        case .diskFull: self = .diskFull
         }
     }
 }

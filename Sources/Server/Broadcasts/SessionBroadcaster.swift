@@ -9,8 +9,8 @@ protocol SessionBroadcaster: Sendable {
     /// Carries out a command, in order with the others. Does not block.
     func send(_ command: BroadcastCommand)
 
-    /// Why no broadcast may be started now; nil if one may.
-    var refusal: WireError? { get }
+    /// Why a broadcast may not be started now; nil if it may. Does not block.
+    func refusal(of request: BroadcastRequest) -> WireError?
 
     /// Ends all broadcasts, and reports them as `ended`. Returns when RTMP targets have got what was composed. Viewers
     /// of HLS lose the last seconds.

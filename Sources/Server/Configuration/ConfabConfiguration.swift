@@ -191,7 +191,7 @@ public struct ConfabConfiguration: Sendable, Equatable {
         public var folder: String?
         /// The largest layer of a video that is recorded, by its height in pixels.
         public var maxHeight = 1080
-        /// No recording starts with less free space. With less than half of it, all recordings end.
+        /// No recording and no broadcast with DVR starts with less free space. With less than half of it, all of them end.
         public var minFreeSpace = 2 << 30
         /// The time between two syncs of the files to the disk. A loss of power loses what was written since.
         public var syncInterval: Duration = .seconds(5)

@@ -17,8 +17,8 @@ extension Setting {
                 + "recorded as it is."),
         Setting(
             "recording.minFreeSpace", \.recording.minFreeSpace, .size(ByteCount(bytes: 0) ... .mebibytes(1 << 20)),
-            "Free space below which no recording starts.",
-            "Below half of it, all recordings end, so that the disk does not become full."),
+            "Free space below which no recording starts, and no broadcast with DVR.",
+            "Below half of it, all of them end, so that the disk does not become full."),
         Setting(
             "recording.syncInterval", \.recording.syncInterval, interval,
             "How often recordings are synced to the disk.",

@@ -30,6 +30,8 @@ final class Recorder: Sendable {
         var application = "Confab"
         /// The time of day.
         var wallClock: @Sendable () -> Timestamp
+
+        var space: RecordingSpace { RecordingSpace(minimum: minFreeSpace) }
     }
 
     /// What other threads have left for the recorder's thread.
@@ -50,7 +52,7 @@ final class Recorder: Sendable {
     private let logger: Logger
     private let report: @Sendable (RecordingEvent) -> Void
     private let inbox = Mutex(Inbox())
-    private let space: Mutex<MeasuredSpace>
+    private let space: SpaceGauge
     private let wake = DispatchSemaphore(value: 0)
     private let ended = DispatchSemaphore(value: 0)
     let counters = RecorderCounters()
@@ -61,38 +63,11 @@ final class Recorder: Sendable {
         report: @escaping @Sendable (RecordingEvent) -> Void
     ) {
         (self.settings, self.source, self.logger, self.report) = (settings, source, logger, report)
-        space = Mutex(MeasuredSpace())
-        measureSpace()
+        space = SpaceGauge(settings.space) { RecordingFolder.freeSpace(settings.folder) }
     }
 
-    /// Why no archive can start now; nil if one can, as far as is known. Does not block: the free space is measured at most once per
-    /// `MeasuredSpace.lifetime`, on another thread.
-    var refusal: WireError? {
-        let now = ContinuousClock.now
-        let (isFull, isOld) = space.withLock { space in
-            defer { if space.isOld(now) { space.measuredAt = now } }
-            return (space.free.map { $0 < settings.minFreeSpace } ?? false, space.isOld(now))
-        }
-        if isOld { measureSpace() }
-        return isFull ? .recordingSpace : nil
-    }
-
-    private func measureSpace() {
-        NIOThreadPool.singleton.submit { [self] _ in
-            let free = RecordingFolder.freeSpace(settings.folder)
-            space.withLock { $0.free = free }
-        }
-    }
-
-    /// The free space when it was last measured.
-    private struct MeasuredSpace {
-        static let lifetime: Duration = .seconds(3)
-        /// In bytes; nil if unknown.
-        var free: Int64?
-        var measuredAt: ContinuousClock.Instant?
-
-        func isOld(_ now: ContinuousClock.Instant) -> Bool { measuredAt.map { now - $0 >= Self.lifetime } ?? true }
-    }
+    /// Why no archive can start now; nil if one can, as far as is known. Does not block.
+    var refusal: WireError? { space.isShort ? .recordingSpace : nil }
 
     /// Carries out a command. Commands are carried out in order. May be called on any thread.
     func send(_ command: RecordingCommand) { send(.archive(command)) }

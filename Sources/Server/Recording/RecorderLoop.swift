@@ -25,8 +25,6 @@ protocol RecordingSource: Sendable {
 final class RecorderLoop {
     /// The number of packets after which their memory is released.
     private static let releaseInterval = 256
-    /// How often the free space is checked.
-    static let spaceInterval = MediaInterval.seconds(5)
     /// The time between two looks at the rings.
     static let interval = 0.02
     /// A file that is deleted when the disk is full, so that the archives' files can be completed.
@@ -88,7 +86,7 @@ final class RecorderLoop {
         do {
             let folder = try self.folder ?? RecordingFolder(path: settings.folder)
             self.folder = folder
-            guard freeSpace ?? 0 >= settings.minFreeSpace else { return report(.failed(id, .diskFull)) }
+            guard settings.space.admits(free: freeSpace) else { return report(.failed(id, .diskFull)) }
             makeReserve(in: folder)
             archives[id] = try ArchiveRecording(id, session, options, in: folder, self)
             counters.archives.store(archives.count, ordering: .relaxed)
@@ -235,9 +233,12 @@ final class RecorderLoop {
     private var freeSpace: Int64? { RecordingFolder.freeSpace(settings.folder) }
 
     private func checkSpace(now: MediaTime) {
-        guard !archives.isEmpty, spaceCheckedAt.map({ now - $0 >= Self.spaceInterval }) ?? true else { return }
+        guard !archives.isEmpty, spaceCheckedAt.map({ now - $0 >= MediaInterval(RecordingSpace.interval) }) ?? true
+        else {
+            return
+        }
         spaceCheckedAt = now
-        if let freeSpace, freeSpace < settings.minFreeSpace / 2 { diskIsFull() }
+        if settings.space.isUsedUp(free: freeSpace) { diskIsFull() }
     }
 
     /// Ends all archives.

@@ -162,6 +162,8 @@ public enum BroadcastReport: Equatable, Sendable {
 public enum BroadcastFailure: String, Hashable, Sendable, CaseIterable {
     /// There is no compositor, it has ended too often, or the files for viewers cannot be written.
     case compositor = "composing failed"
+    /// The disk has no space for the files of a broadcast whose viewers can go back.
+    case diskFull = "disk full"
 }
 
 /// Events for a broadcast's state machine.
@@ -193,5 +195,12 @@ extension WireError {
     public static let broadcastUnavailable = WireError(
         .broadcastUnavailable,
         "This server cannot broadcast. Its operator can install confab-compositor, if the server routes media.")
+    /// The error for a broadcast whose viewers can go back, if the disk has no space for it.
+    public static let broadcastSpace = WireError(
+        .storageFull,
+        """
+        The disk of broadcasts is almost full. Start the broadcast without "dvr", or free space or lower recording.minFreeSpace, and \
+        try again.
+        """, retryable: true, retryAfter: .seconds(60))
     static func broadcastConflict(_ sentence: String) -> WireError { WireError(.broadcastConflict, sentence) }
 }

@@ -39,7 +39,9 @@ private final class Studio: Sendable {
     var reports: [BroadcastReport] { noted.reports.withLock { $0 } }
     var commands: [BroadcastFeedCommand] { noted.commands.withLock { $0 } }
 
-    func begin(_ change: (inout BroadcastRequest) -> Void = { _ in }) throws -> any BroadcastSink {
+    @discardableResult func begin(
+        _ id: BroadcastID = id, _ change: (inout BroadcastRequest) -> Void = { _ in }
+    ) throws -> any BroadcastSink {
         var request = BroadcastRequest()
         request.hls = HLSOutput(isLowLatency: true)
         change(&request)
@@ -47,9 +49,9 @@ private final class Studio: Sendable {
         broadcaster.send(
             .begin(
                 BroadcastRecord(
-                    id: Self.id, project: "key", session: session, request: request, key: Self.key,
+                    id: id, project: "key", session: session, request: request, key: Self.key,
                     createdAt: Timestamp(milliseconds: 0))))
-        guard case .begin(_, _, let sink)? = commands.last else { throw Missing() }
+        guard case .begin(id, _, let sink)? = commands.last else { throw Missing() }
         return sink
     }
 
@@ -95,7 +97,7 @@ struct BroadcasterTests {
         defer { compositor.remove() }
         let studio = Studio(compositor.path) { $0.output.linger = .zero }
         let (broadcaster, key) = (studio.broadcaster, Studio.key)
-        _ = try studio.begin()
+        try studio.begin()
         #expect(broadcaster.origin(of: Studio.id, key: key) != nil)
         #expect(broadcaster.origin(of: Studio.id, key: BroadcastKey(high: key.high, low: key.low ^ 1)) == nil)
         #expect(broadcaster.origin(of: Studio.id, key: BroadcastKey(high: key.high ^ 1, low: key.low)) == nil)
@@ -123,7 +125,7 @@ struct BroadcasterTests {
         let compositor = try FakeCompositor()
         defer { compositor.remove() }
         let studio = Studio(compositor.path)
-        _ = try studio.begin { $0.hls = nil }
+        try studio.begin { $0.hls = nil }
         await studio.broadcaster.stop()
         #expect(studio.reports == [.ended(Studio.id)])
         guard case .end(Studio.id)? = studio.commands.last else {
@@ -132,6 +134,43 @@ struct BroadcasterTests {
         }
         #expect(throws: Studio.Missing.self) { try studio.begin() }
         #expect(studio.reports.last == .failed(Studio.id, .compositor))
+    }
+
+    @Test("when the disk is nearly full, those with DVR end with a reason, and the others continue")
+    func diskFull() async throws {
+        let compositor = try FakeCompositor()
+        defer { compositor.remove() }
+        let folder = compositor.folder
+        let free = Mutex<Int64?>(1_000)
+        let studio = Studio(compositor.path) { settings in
+            (settings.folder, settings.minFreeSpace, settings.spaceInterval) = (folder, 1_000, .zero)
+            settings.freeSpace = { path in path == folder ? free.withLock { $0 } : nil }
+        }
+        let (broadcaster, other) = (studio.broadcaster, BroadcastID(high: 5, low: 6))
+        try studio.begin { $0.hls = HLSOutput(hasDVR: true) }
+        try studio.begin(other)
+        for space: Int64? in [1_000, 500, nil] {
+            free.withLock { $0 = space }
+            broadcaster.tick()
+        }
+        #expect(studio.reports.isEmpty && broadcaster.figures.running == 2)
+        free.withLock { $0 = 499 }
+        broadcaster.tick()
+        try await eventually { studio.reports.isEmpty ? "the broadcast continues" : nil }
+        #expect(studio.reports == [.failed(Studio.id, .diskFull)])
+        #expect(broadcaster.origin(of: other, key: Studio.key)?.isEnded == false)
+        var request = BroadcastRequest()
+        request.hls = HLSOutput(hasDVR: true)
+        try await eventually {
+            broadcaster.refusal(of: request)?.code == .storageFull ? nil : "another one with DVR may begin"
+        }
+        request.hls = HLSOutput()
+        #expect(broadcaster.refusal(of: request) == nil)
+        let third = BroadcastID(high: 7, low: 8)
+        #expect(throws: Studio.Missing.self) { try studio.begin(third) { $0.hls = HLSOutput(hasDVR: true) } }
+        #expect(studio.reports.last == .failed(third, .diskFull))
+        await broadcaster.stop()
+        #expect(studio.reports.last == .ended(other))
     }
 
     private struct Names: PushResolver {

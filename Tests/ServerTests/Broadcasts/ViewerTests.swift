@@ -3,6 +3,7 @@ import Foundation
 import LiveComposing
 import Logging
 import Signaling
+import Synchronization
 import TestSupport
 import Testing
 import Wire
@@ -196,6 +197,47 @@ struct ViewerTests {
             try await eventually {
                 let status = try await place.view(folder + "live.m3u8").status
                 return status == 404 && !FileManager.default.fileExists(atPath: files) ? nil : "it is still there"
+            }
+        }
+    }
+
+    @Test("of a broadcast with DVR see that it failed when the disk is full, and the next one is refused")
+    func diskFull() async throws {
+        let compositor = try FakeCompositor()
+        let folder = compositor.folder
+        let free = Mutex<Int64>(.max)
+        let (made, make) = AsyncStream<Broadcaster>.makeStream()
+        let maker = TestServerBroadcaster { report in
+            var settings = Broadcaster.Settings(compositor: compositor.path, folder: folder)
+            (settings.minFreeSpace, settings.spaceInterval, settings.interval) = (1_000, .zero, .seconds(3_600))
+            settings.freeSpace = { _ in free.withLock { $0 } }
+            let broadcaster = Broadcaster(
+                settings, wallClock: { RoomsPlace.now },
+                logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, feed: { _ in }, report: report)
+            make.yield(broadcaster)
+            return broadcaster
+        }
+        try await ViewerPlace.run(compositor, broadcaster: maker) { place in
+            var broadcasters = made.makeAsyncIterator()
+            let broadcaster = try #require(await broadcasters.next())
+            let (id, _) = try await place.start(#"{"dvr":true}"#)
+            // The broadcast has begun, after its notice.
+            try await eventually { broadcaster.figures.running == 1 ? nil : "it has not begun" }
+            free.withLock { $0 = 1 }
+            try await place.wait(id, for: ["failed", "error"], ticking: broadcaster)
+            #expect(ArchivePlace.text(try await place.ask("GET", "/\(id)").object(), "reason") == "disk full")
+            let dvr = #"{"sessionId":"\#(place.archives.session.text)","outputs":{"hls":{"dvr":true}}}"#
+            try await eventually {
+                // Until the space is measured again, the broadcast begins and fails.
+                broadcaster.tick()
+                let answer = try await place.ask("POST", "", dvr)
+                return answer.status == 503 && answer.code == "storage_full" ? nil : "\(answer.status)"
+            }
+            try await eventually {
+                broadcaster.tick()
+                let answer = try await place.ask(
+                    "POST", "", #"{"sessionId":"\#(place.archives.session.text)","outputs":{"hls":{}}}"#)
+                return answer.status == 200 ? nil : "\(answer.text)"
             }
         }
     }

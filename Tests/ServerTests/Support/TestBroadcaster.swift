@@ -28,7 +28,7 @@ final class TestBroadcaster: SessionBroadcaster {
     }
 
     var commands: [BroadcastCommand] { state.withLock { $0.commands } }
-    var refusal: WireError? { state.withLock { $0.refusal } }
+    func refusal(of request: BroadcastRequest) -> WireError? { state.withLock { $0.refusal } }
     func refuse(_ error: WireError?) { state.withLock { $0.refusal = error } }
 
     /// Reports that viewers can begin, and that the targets get media.

@@ -163,6 +163,22 @@ import Wire
         #expect(place.stored(second.id)?.status == .stopped && stage.hub.broadcastCount == 0)
     }
 
+    @Test("a full disk ends it with a reason, which is stored and reported, and the session can be broadcast again")
+    func diskFull() throws {
+        place.enter()
+        let broadcast = try #require(place.start { $0.hls = HLSOutput(hasDVR: true) })
+        place.passNotice()
+        place.report(.hls(broadcast.id, .live))
+        _ = (place.commands(), place.notices(place.ada))
+        place.report(.failed(broadcast.id, .diskFull))
+        let failed = try #require(place.stored(broadcast.id))
+        #expect(failed.status == .failed && failed.reason == "disk full" && failed.hlsStatus == .error)
+        #expect(place.reported == ["started connecting", "started live", "failed error"])
+        #expect(place.notices(place.ada) == ["stopped \(broadcast.id)"])
+        #expect(place.commands().isEmpty && stage.hub.broadcastCount == 0)
+        #expect(place.start() != nil)
+    }
+
     @Test("one that was running when the server stopped has stopped after the restart")
     func restart() throws {
         var record = BroadcastRecord(

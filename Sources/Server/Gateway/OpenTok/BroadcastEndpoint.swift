@@ -19,7 +19,7 @@ enum BroadcastEndpoint: Sendable {
             guard let broadcaster = gateway.runner.broadcaster else { throw .broadcastUnavailable }
             let (session, start) = try request.broadcast()
             guard project.mediaMode(of: session) != nil else { throw .foreignSession }
-            if let refusal = broadcaster.refusal { throw refusal }
+            if let refusal = broadcaster.refusal(of: start) { throw refusal }
             return try await ask(gateway, session, .startBroadcast(start))
         case .list:
             let query = try request.listQuery(usual: Self.usualPage, maximum: Self.maxPage)
