@@ -267,10 +267,15 @@ public struct ConfabServer: Sendable {
         }
         if let recorder { services.append(RecorderStop(recorder: recorder, gateway: gateway)) }
         if let reader, !(recorder is Recorder) { services.append(RecorderStop(recorder: reader, gateway: gateway)) }
-        if let broadcaster { services.append(BroadcasterStop(broadcaster: broadcaster, gateway: gateway)) }
+        if let broadcaster {
+            services.append(BroadcasterStop(broadcaster: broadcaster, gateway: gateway, live: live))
+        }
         // Append the drain last: services stop in reverse order, so clients receive 1001 while the port is still
         // open.
-        services.append(Drain(gateway: gateway, live: live, supervisor: supervisor, fence: fence, logger: logger))
+        services.append(
+            Drain(
+                gateway: gateway, live: live, supervisor: supervisor, fence: fence,
+                closesConnections: broadcaster == nil, logger: logger))
         return (gateway, services, fence)
     }
 

@@ -17,6 +17,8 @@ struct Drain: Service {
     let supervisor: Supervisor?
     /// Whether this node of a cluster was declared dead. The process then continues with another life.
     let fence: FenceSignal
+    /// Whether HTTP requests end now too. Otherwise ``BroadcasterStop`` ends them, because viewers load the end of broadcasts.
+    var closesConnections = true
     let logger: Logger
 
     func run() async throws {
@@ -41,6 +43,7 @@ struct Drain: Service {
             if isSettled || fence.isFenced, open == 0 || ContinuousClock.now >= start + shutdown.closeTimeout { break }
             try await Task.sleep(for: .milliseconds(10))
         }
+        guard closesConnections else { return }
         // Close the remaining connections after a delay: the port closes now, but HTTP requests may take a moment to
         // finish.
         try await gateway.eventLoop.submit { gateway.value.closeAll(after: shutdown.closeTimeout) }.get()

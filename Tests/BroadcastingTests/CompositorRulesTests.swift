@@ -130,4 +130,14 @@ struct CompositorRulesTests {
         #expect(status() == .ready && status(seen: Self.at(70)) == .ready && status(seen: Self.at(71)) == .live)
         #expect(status(ended: true, seen: Self.at(99)) == .ended && status(ended: true, failed: true) == .error)
     }
+
+    @Test("viewers get a target duration and two seconds to load the end, if there are any")
+    func loaded() {
+        let end = Self.at(100)
+        #expect(HLSSettings.standard.loaded(endedAt: end, lastRequest: nil) == end)
+        #expect(HLSSettings.standard.loaded(endedAt: end, lastRequest: Self.at(70)) == end, "it was 30 s ago")
+        #expect(HLSSettings.standard.loaded(endedAt: end, lastRequest: Self.at(71)) == Self.at(106))
+        #expect(HLSSettings.standard.loaded(endedAt: end, lastRequest: Self.at(103)) == Self.at(106))
+        #expect(HLSSettings.lowLatency.loaded(endedAt: end, lastRequest: Self.at(99)) == Self.at(104))
+    }
 }

@@ -1,3 +1,5 @@
+import Wire
+
 /// How a broadcast is offered over HLS: segment durations, and what stays in the playlist.
 public struct HLSSettings: Hashable, Sendable {
     /// What stays in the playlist.
@@ -56,6 +58,19 @@ public struct HLSSettings: Hashable, Sendable {
     /// How the encoder's output is divided.
     public var segmenting: Segmenter.Rules {
         .init(minSegment: minSegment, maxSegment: .seconds(targetDuration), maxPart: partTarget)
+    }
+
+    /// How long viewers need to load the segments that they lack at the end of a stream: those of three target durations at most.
+    private static let lastDownload: Duration = .seconds(2)
+
+    /// When those who watch a stream to its end have loaded all of it: players load the playlist again within a target duration, and
+    /// see there that it has ended.
+    ///
+    /// - Parameter lastRequest: when a playlist was last requested; nil if none was.
+    /// - Returns: the time of the end if nobody watches.
+    public func loaded(endedAt end: Timestamp, lastRequest: Timestamp?) -> Timestamp {
+        guard let lastRequest, end - lastRequest < HLSStatus.watchedFor else { return end }
+        return end + .seconds(targetDuration) + Self.lastDownload
     }
 
     /// How long a request may wait for the playlist or for a part: three target durations.

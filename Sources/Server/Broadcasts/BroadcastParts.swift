@@ -51,10 +51,12 @@ extension Gateway {
     }
 }
 
-/// Ends all broadcasts when the server stops, and waits until their ends are stored.
+/// Ends all broadcasts when the server stops, and waits until their ends are stored and viewers have loaded them. Then it closes all
+/// connections, as ``Drain`` does on a server without broadcasts.
 struct BroadcasterStop: Service {
     let broadcaster: any SessionBroadcaster
     let gateway: NIOLoopBound<Gateway>
+    let live: LiveConfiguration
 
     func run() async throws {
         try await gracefulShutdown()
@@ -67,5 +69,7 @@ struct BroadcasterStop: Service {
                 gateway.value.runner.afterCommit { done.resume() }
             }
         }
+        let delay = live.current.shutdown.closeTimeout
+        try await gateway.eventLoop.submit { gateway.value.closeAll(after: delay) }.get()
     }
 }

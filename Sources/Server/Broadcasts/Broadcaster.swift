@@ -31,6 +31,8 @@ final class Broadcaster: SessionBroadcaster {
         var freeSpace: @Sendable (String) -> Int64? = { RecordingFolder.freeSpace($0) }
         /// The maximum number of requests that wait for one broadcast.
         var maxHeld = 10_000
+        /// Waits before the server stops, so that viewers can load the end.
+        var pause: @Sendable (Duration) async -> Void = { try? await Task.sleep(for: $0) }
         /// The time between two looks at timers and statuses.
         var interval = Duration.seconds(1)
 
@@ -42,7 +44,7 @@ final class Broadcaster: SessionBroadcaster {
         case running
         /// The compositor composes what it has.
         case ending
-        case ended(until: Timestamp)
+        case ended(at: Timestamp, until: Timestamp)
     }
 
     /// A broadcast that runs, or that viewers can still load.
@@ -236,7 +238,8 @@ final class Broadcaster: SessionBroadcaster {
             guard var broadcast = state.broadcasts.removeValue(forKey: id) else { return }
             state.dropped += broadcast.live.dropped
             guard broadcast.origin != nil else { return }
-            (broadcast.phase, broadcast.behind) = (.ended(until: Self.clock() + broadcast.keep), .zero)
+            let now = Self.clock()
+            (broadcast.phase, broadcast.behind) = (.ended(at: now, until: now + broadcast.keep), .zero)
             state.broadcasts[id] = broadcast
         }
     }
@@ -276,7 +279,7 @@ final class Broadcaster: SessionBroadcaster {
                     state.broadcasts[id]?.status = status
                     // Failures are reported otherwise.
                     if status != .error { reports.append(.hls(id, status)) }
-                case .ended(let until) where until <= now:
+                case .ended(_, let until) where until <= now:
                     if let origin = broadcast.origin { removed.append((id, origin)) }
                     state.broadcasts[id] = nil
                 case .ending, .ended: break
@@ -316,7 +319,7 @@ final class Broadcaster: SessionBroadcaster {
         }
     }
 
-    /// Ends all broadcasts and reports them. Starts no others.
+    /// Ends all broadcasts and reports them, then lets viewers load the end. Starts no others.
     func stop() async {
         let running = state.withLock { state in
             state.isStopping = true
@@ -324,12 +327,28 @@ final class Broadcaster: SessionBroadcaster {
         }
         for id in running { _ = end(id, reporting: true) }
         for task in state.withLock({ Array($0.endings.values) }) { await task.value }
+        await waitForViewers()
         // Requests that wait would hold up the end of the server.
         let origins = state.withLock { state in
             defer { state.broadcasts = [:] }
             return state.broadcasts.compactMap { id, broadcast in broadcast.origin.map { (id, $0) } }
         }
         for (id, origin) in origins { remove(origin, of: id) }
+    }
+
+    /// Waits until those who watch have loaded the end, for at most `broadcast.stopTimeout`.
+    private func waitForViewers() async {
+        let now = Self.clock()
+        let loaded = state.withLock { state in
+            state.broadcasts.values.compactMap { broadcast -> Timestamp? in
+                guard case .ended(let end, _) = broadcast.phase else { return nil }
+                return broadcast.origin?.loaded(endedAt: end)
+            }.max()
+        }
+        guard let loaded, loaded > now else { return }
+        let wait = min(loaded - now, settings.output.stopTimeout)
+        logger.info("Viewers load the end of broadcasts", metadata: ["seconds": "\(wait.components.seconds)"])
+        await settings.pause(wait)
     }
 
     // MARK: Viewers and metrics

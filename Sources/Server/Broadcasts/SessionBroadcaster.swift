@@ -12,8 +12,8 @@ protocol SessionBroadcaster: Sendable {
     /// Why a broadcast may not be started now; nil if it may. Does not block.
     func refusal(of request: BroadcastRequest) -> WireError?
 
-    /// Ends all broadcasts, and reports them as `ended`. Returns when RTMP targets have got what was composed. Viewers
-    /// of HLS lose the last seconds.
+    /// Ends all broadcasts, and reports them as `ended`. Returns when RTMP targets have got what was composed, and viewers of HLS had
+    /// the time to load it (`broadcast.stopTimeout`).
     func stop() async
 
     /// Returns what answers the viewers of a broadcast; nil if it has none, or if the key is wrong. The broadcast may have ended.

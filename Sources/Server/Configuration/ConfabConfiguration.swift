@@ -212,6 +212,8 @@ public struct ConfabConfiguration: Sendable, Equatable {
         public var linger: Duration = .seconds(600)
         /// The same for a broadcast whose viewers can go back.
         public var keep: Duration = .seconds(86_400)
+        /// How long a server that stops waits at most for viewers to load the end of broadcasts.
+        public var stopTimeout: Duration = .seconds(6)
         /// Whether RTMP targets may be on this machine or a private network.
         public var allowPrivateAddresses = false
         public init() {}

@@ -1,7 +1,6 @@
 import Datagrams
 import Foundation
 import Logging
-import NIOPosix
 import RTC
 import SFU
 import Signaling

@@ -1,6 +1,5 @@
 import NIOPosix
 import Synchronization
-import Wire
 
 /// Whether a disk has space for another recording or broadcast with DVR, and for those that write to it.
 struct RecordingSpace: Equatable, Sendable {

@@ -136,6 +136,42 @@ struct BroadcasterTests {
         #expect(studio.reports.last == .failed(Studio.id, .compositor))
     }
 
+    @Test("a server that stops answers viewers until they have loaded the end, for a limited time")
+    func lastViewers() async throws {
+        let compositor = try FakeCompositor()
+        defer { compositor.remove() }
+        let waits = Mutex<[Duration]>([])
+        let (paused, pause) = AsyncStream<Void>.makeStream()
+        let (released, release) = AsyncStream<Void>.makeStream()
+        let studio = Studio(compositor.path) { settings in
+            settings.output.stopTimeout = .milliseconds(1)
+            settings.pause = { duration in
+                waits.withLock { $0.append(duration) }
+                pause.yield()
+                for await _ in released { break }
+            }
+        }
+        let (broadcaster, other) = (studio.broadcaster, BroadcastID(high: 5, low: 6))
+        try studio.begin()
+        try studio.begin(other)
+        let watched = try #require(broadcaster.origin(of: Studio.id, key: Studio.key))
+        _ = await watched.respond(to: HLSFile.playlist)
+        let stopping = Task { await broadcaster.stop() }
+        for await _ in paused { break }
+        #expect(waits.withLock { $0 } == [.milliseconds(1)], "low latency has 4 s, of which the setting allows 1 ms")
+        #expect(Set(studio.reports.map(\.broadcast)) == [Studio.id, other] && studio.reports.count == 2)
+        #expect(broadcaster.origin(of: Studio.id, key: Studio.key) === watched && watched.isEnded)
+        release.yield()
+        await stopping.value
+        #expect(broadcaster.origin(of: Studio.id, key: Studio.key) == nil)
+        #expect(await watched.respond(to: HLSFile.playlist) == .refused(.notFound))
+
+        let unwatched = Studio(compositor.path) { $0.pause = { _ in Issue.record("nobody watches") } }
+        try unwatched.begin()
+        await unwatched.broadcaster.stop()
+        #expect(unwatched.reports == [.ended(Studio.id)])
+    }
+
     @Test("when the disk is nearly full, those with DVR end with a reason, and the others continue")
     func diskFull() async throws {
         let compositor = try FakeCompositor()

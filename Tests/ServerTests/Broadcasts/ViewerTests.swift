@@ -90,7 +90,7 @@ struct ViewerTests {
         let maker = TestServerBroadcaster { report in
             var settings = Broadcaster.Settings(compositor: compositor.path, folder: "/nonexistent")
             // A request that is held may wait as long as this test takes.
-            settings.interval = .seconds(3_600)
+            (settings.interval, settings.output.stopTimeout) = (.seconds(3_600), .zero)
             let broadcaster = Broadcaster(
                 settings, wallClock: { RoomsPlace.now },
                 logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, feed: { _ in }, report: report)
@@ -198,6 +198,48 @@ struct ViewerTests {
                 let status = try await place.view(folder + "live.m3u8").status
                 return status == 404 && !FileManager.default.fileExists(atPath: files) ? nil : "it is still there"
             }
+        }
+    }
+
+    @Test(
+        "load the end of a broadcast from a server that stops, and the broadcast's record says why it ended",
+        .enabled(if: FakeCompositor.canEncode, "ffmpeg is not installed"))
+    func stopping() async throws {
+        let compositor = try FakeCompositor(output: try FakeCompositor.output(seconds: 10, .lowLatency))
+        let (paused, pause) = AsyncStream<Void>.makeStream()
+        let (released, release) = AsyncStream<Void>.makeStream()
+        let maker = TestServerBroadcaster { report in
+            var settings = Broadcaster.Settings(compositor: compositor.path, folder: "/nonexistent")
+            settings.pause = { _ in
+                pause.yield()
+                for await _ in released { break }
+            }
+            return Broadcaster(
+                settings, wallClock: { RoomsPlace.now },
+                logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, feed: { _ in }, report: report)
+        }
+        try await ViewerPlace.run(compositor, broadcaster: maker) { place in
+            defer { release.yield() }
+            let (id, folder) = try await place.start(#"{"lowLatency":true}"#)
+            try await place.wait(id, for: ["started", "ready"])
+            let before = try await place.view(folder + "live.m3u8").text
+            #expect(before.contains("seg-000000.m4s") && !before.contains("#EXT-X-ENDLIST"))
+            place.server.stop()
+            for await _ in paused { break }
+            #expect(try await place.view("/health").status == 503)
+            let after = try await place.view(folder + "live.m3u8").text
+            #expect(after.hasSuffix("#EXT-X-ENDLIST\n"))
+            let last = try #require(after.split(separator: "\n").last { $0.hasPrefix("seg-") })
+            #expect(try await place.view(folder + last).status == 200)
+            let storage = try SQLiteStorage(directory: place.server.dataDirectory)
+            let key = try #require(BroadcastID(id))
+            try await eventually {
+                let record = try await storage.broadcast(key)
+                return record?.status == .stopped ? nil : "the record is \(String(describing: record))"
+            }
+            let record = try await storage.broadcast(key)
+            #expect(record?.reason == "server restarted" && record?.hlsStatus == .ended)
+            try await storage.close()
         }
     }
 

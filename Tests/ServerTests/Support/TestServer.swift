@@ -35,6 +35,10 @@ struct TestServer: Sendable {
         configuration.metrics.enabled = .never
         configuration.media.port = 0
         configuration.shutdown.grace = .milliseconds(500)
+        // Most tests have no viewers who wait for the end.
+        configuration.broadcasts.stopTimeout = .zero
+        // Most tests have no viewers who wait for the end.
+        configuration.broadcasts.stopTimeout = .zero
         // Most tests compose nothing. A server with ffmpeg starts it to check it.
         configuration.archives.ffmpeg = "/missing/ffmpeg"
         configure(&configuration)
