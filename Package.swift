@@ -120,7 +120,11 @@ let package = Package(
         ),
         // Broadcasts over HLS and RTMP: segments, playlists and targets as pure machines, and the shells around them (`Shell/`).
         .target(
-            name: "Broadcasting", dependencies: ["Composing", "Layout", "LiveComposing", "MediaFiles", "Wire"],
+            name: "Broadcasting",
+            dependencies: [
+                "Composing", "Layout", "LiveComposing", "MediaFiles", "Wire",
+                .product(name: "DequeModule", package: "swift-collections"),
+            ],
             swiftSettings: settings),
         .testTarget(
             name: "BroadcastingTests",

@@ -38,6 +38,30 @@ struct CompositorRulesTests {
         #expect(exits.take(.ended(run: 1), at: Self.at(6)) == [] && exits.deadline == nil)
     }
 
+    @Test("is killed when it sends nothing for 10 s, which counts as a crash")
+    func silence() {
+        var runs = CompositorRuns()
+        _ = runs.take(.start, at: Self.at(0))
+        #expect(runs.deadline == Self.at(10))
+        #expect(runs.take(.output(run: 1), at: Self.at(5)) == [] && runs.deadline == Self.at(15))
+        #expect(runs.take(.timer, at: Self.at(14)) == [])
+        #expect(runs.take(.timer, at: Self.at(15)) == [.killSilent(run: 1)])
+        #expect(runs.deadline == nil, "it is killed once")
+        #expect(runs.take(.timer, at: Self.at(30)) == [] && runs.take(.output(run: 1), at: Self.at(30)) == [])
+        #expect(runs.deadline == nil)
+        #expect(runs.take(.ended(run: 1), at: Self.at(31)) == [.start(run: 2)] && runs.deadline == Self.at(41))
+        #expect(runs.take(.output(run: 1), at: Self.at(35)) == [] && runs.deadline == Self.at(41), "an earlier run")
+        #expect(runs.take(.timer, at: Self.at(41)) == [.killSilent(run: 2)])
+        #expect(runs.take(.ended(run: 2), at: Self.at(42)) == [.start(run: 3)])
+        #expect(runs.take(.ended(run: 3), at: Self.at(43)) == [.fail(.crashes)])
+        // A broadcast that ends meanwhile waits for the end of the process.
+        var ending = CompositorRuns()
+        _ = ending.take(.start, at: Self.at(0))
+        _ = ending.take(.timer, at: Self.at(10))
+        #expect(ending.take(.stop, at: Self.at(11)) == [.stop(run: 1)] && ending.deadline == Self.at(21))
+        #expect(ending.take(.ended(run: 1), at: Self.at(12)) == [] && !ending.hasFailed)
+    }
+
     @Test("is killed when the disk is full, and the broadcast fails once")
     func diskFull() {
         var runs = CompositorRuns()

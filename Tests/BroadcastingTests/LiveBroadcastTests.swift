@@ -1,6 +1,7 @@
 import Foundation
 import LiveComposing
 import MediaFiles
+import Synchronization
 import TestSupport
 import Testing
 import Wire
@@ -139,6 +140,32 @@ struct LiveBroadcastTests {
         }
     }
     #endif
+
+    @Test("kills a compositor that reads but sends nothing, starts it again, and fails with the third")
+    func silence() async throws {
+        try await Self.withFolder { folder in
+            let path = try Self.script("echo >> '\(folder)/starts'; exec cat <&3 >/dev/null", in: folder)
+            let now = Mutex(Timestamp(milliseconds: 0))
+            let broadcast = LiveBroadcast(
+                Self.configuration, compositor: path, segmenting: HLSSettings.standard.segmenting, origin: nil,
+                wall: Timestamp(milliseconds: 0)
+            ) { now.withLock { $0 } }
+            broadcast.start()
+            for run in 1...3 {
+                try await until("run \(run) starts") {
+                    (try? Data(contentsOf: URL(filePath: "\(folder)/starts")))?.count == run
+                }
+                now.withLock { $0 = $0 + .milliseconds(9_999) }
+                broadcast.tick()
+                now.withLock { $0 = $0 + .milliseconds(1) }
+                broadcast.tick()
+            }
+            let silent = LiveBroadcast.Event.failure(
+                "The compositor has sent nothing for 10.0 seconds, so it was killed.")
+            #expect(await Self.eventsUntilFailed(broadcast) == [silent, silent, silent, .failed(.crashes)])
+            await broadcast.stop()
+        }
+    }
 
     @Test("gives each compositor its configuration, the layout and the open streams through descriptor 3")
     func descriptor() async throws {

@@ -1,3 +1,4 @@
+import DequeModule
 import Foundation
 import LiveComposing
 import Synchronization
@@ -11,7 +12,7 @@ import Darwin
 /// The server's end of the socket to one run of the compositor. One thread writes what waits, and another one reads.
 final class CompositorLink: Sendable {
     private struct State {
-        var pieces: [[UInt8]] = []
+        var pieces = Deque<[UInt8]>()
         var waiting = 0
         var isClosed = false
         /// The threads that use the socket. The last one closes it.
@@ -110,7 +111,7 @@ final class CompositorLink: Sendable {
         while true {
             work.wait()
             let next = state.withLock { state in
-                (piece: state.pieces.isEmpty ? nil : state.pieces.removeFirst(), isClosed: state.isClosed)
+                (piece: state.pieces.popFirst(), isClosed: state.isClosed)
             }
             guard let piece = next.piece else {
                 if next.isClosed { return }

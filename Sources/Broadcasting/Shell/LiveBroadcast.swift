@@ -18,7 +18,7 @@ public final class LiveBroadcast: Sendable {
         case stats(CompositorStats)
         /// For the log: what failed in the compositor, or why it has ended. The broadcast continues.
         case failure(String)
-        /// The compositor ended too often, or the disk is full. Nothing more is broadcast.
+        /// The compositor ended or sent nothing too often, or the disk is full. Nothing more is broadcast.
         case failed(CompositorRuns.Failure)
     }
 
@@ -143,11 +143,17 @@ public final class LiveBroadcast: Sendable {
             case .stop(let number):
                 let stop = CompositorInput.stop(at: time).message.bytes
                 state.current.first { $0.number == number }?.link.append(stop)
-            case .kill(let number): state.current.first { $0.number == number }?.task.cancel()
+            case .kill(let number): kill(number, state)
+            case .killSilent(let number):
+                continuation.yield(
+                    .failure("The compositor has sent nothing for \(CompositorRuns.silenceTimeout), so it was killed."))
+                kill(number, state)
             case .fail(let failure): continuation.yield(.failed(failure))
             }
         }
     }
+
+    private func kill(_ number: Int, _ state: State) { state.current.first { $0.number == number }?.task.cancel() }
 
     private func start(_ number: Int, _ state: inout State) {
         guard let link = CompositorLink() else {
@@ -166,7 +172,7 @@ public final class LiveBroadcast: Sendable {
             }
         }
         state.current.append(Run(number: number, link: link, task: task))
-        let composed = ComposedOutput(self)
+        let composed = ComposedOutput(self, run: number)
         link.start {
             try composed.take($0)
         } onEnd: { [self] error in
@@ -193,12 +199,13 @@ public final class LiveBroadcast: Sendable {
     /// The output of one run. Used by the thread that reads it.
     private final class ComposedOutput {
         private let broadcast: LiveBroadcast
+        private let run: Int
         private var segmenter: Segmenter
         /// When the first frame is shown, on the timeline.
         private var begun = Duration.zero
 
-        init(_ broadcast: LiveBroadcast) {
-            self.broadcast = broadcast
+        init(_ broadcast: LiveBroadcast, run: Int) {
+            (self.broadcast, self.run) = (broadcast, run)
             segmenter = Segmenter(broadcast.segmenting)
         }
 
@@ -221,6 +228,7 @@ public final class LiveBroadcast: Sendable {
                     try broadcast.origin?.begin(initialization)
                     for publisher in broadcast.publishers { publisher.begin(initialization.bytes) }
                 case .part(let part):
+                    broadcast.state.withLock { broadcast.take(.output(run: run), &$0) }
                     try broadcast.origin?.append(part, wall: broadcast.wall + begun + part.start)
                     for publisher in broadcast.publishers { publisher.send(part) }
                 }
