@@ -190,9 +190,11 @@ private final class MachineClocks: Sendable {
         return [reports, bans, try await storage.moderation(at: .distantPast).count]
     }
 
-    private func retention(_ storage: SQLiteStorage, _ clock: ServerClock) -> Retention {
+    private func retention(
+        _ storage: SQLiteStorage, _ clock: ServerClock, _ configuration: ConfabConfiguration = ConfabConfiguration()
+    ) -> Retention {
         Retention(
-            storage: storage, clock: clock, live: LiveConfiguration(ConfabConfiguration()),
+            storage: storage, clock: clock, live: LiveConfiguration(configuration),
             logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }))
     }
 
@@ -229,6 +231,32 @@ private final class MachineClocks: Sendable {
         pass(.seconds(3700), clock)
         #expect(await retention(storage, clock).deleteOld())
         #expect(try await counts(storage) == [0, 0, 0])
+    }
+
+    @Test(
+        "the entry of an uploaded archive is kept as long as archives are, for 30 days at least",
+        arguments: [(0, [true, true]), (3, [true, false]), (30, [true, false]), (90, [true, true])] as [(Int64, [Bool])]
+    )
+    func uploaded(days: Int64, isKept: [Bool]) async throws {
+        let storage = try SQLiteStorage.inMemory()
+        var configuration = ConfabConfiguration()
+        configuration.archives.retention = .seconds(days * 86400)
+        var archive = ArchiveRecord(
+            id: ArchiveID(high: 5, low: 1), project: "1000", session: SessionID("2_session")!,
+            request: ArchiveRequest(), createdAt: MachineClocks.start)
+        archive.status = .uploaded
+        try await storage.commit([.archiveStored(archive)])
+        for (passed, isKept) in zip([29, 31] as [Int64], isKept) {
+            let machine = MachineClocks()
+            machine.jump(.seconds(passed * 86400))
+            let clock = ServerClock(source: machine.source)
+            for _ in 0..<Int(Duration.seconds(3700) / WallClockJudge.lookInterval) {
+                machine.pass(WallClockJudge.lookInterval)
+                _ = clock.look()
+            }
+            #expect(await retention(storage, clock, configuration).deleteOld())
+            #expect(try await storage.archive(archive.id) == (isKept ? archive : nil), "after \(passed) days")
+        }
     }
 
     private var failed: [ArchiveRecord] {

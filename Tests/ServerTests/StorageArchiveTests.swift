@@ -143,6 +143,31 @@ struct StorageArchiveTests: StorageFixtures {
         }
     }
 
+    @Test func `rows of uploaded archives are deleted after a while, and at once without their project`() async throws {
+        try await withStorage { storage in
+            let entry = AuditEntry(at: now, actor: "operator", action: "project.delete", subject: "2000")
+            var generator = SystemRandomNumberGenerator()
+            let project = StoredProject(apiKey: "2000", secret: .generated(using: &generator), createdAt: now)
+            _ = try await storage.addProject(project, recording: entry)
+            func uploaded(_ number: UInt64, project: String = "1000") -> ArchiveRecord {
+                archive(number) { archive in
+                    (archive.status, archive.updatedAt) = (.uploaded, now + .seconds(Int64(number)))
+                    archive.project = project
+                }
+            }
+            let (old, recent, foreign) = (uploaded(1), uploaded(2), uploaded(3, project: "2000"))
+            let others = [archive(4) { $0.status = .available }, archive(5) { $0.status = .expired }]
+            try await storage.commit((others + [old, recent, foreign]).map { .archiveStored($0) })
+            #expect(try await storage.deleteOld(.uploadedArchives, olderThan: .distantPast) == 0)
+            #expect(try await storage.deleteOld(.uploadedArchives, olderThan: recent.updatedAt) == 1)
+            #expect(try await storage.archive(old.id) == nil)
+            _ = try await storage.removeProject("2000", recording: entry)
+            #expect(try await storage.deleteOld(.uploadedArchives, olderThan: .distantPast) == 1)
+            #expect(try await storage.archive(foreign.id) == nil)
+            for archive in others + [recent] { #expect(try await storage.archive(archive.id) == archive) }
+        }
+    }
+
     @Test func `an archive that was edited by hand into nonsense is reported as damaged`() async throws {
         try await withDatabases { open in
             let storage = try await open()

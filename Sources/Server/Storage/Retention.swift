@@ -14,7 +14,7 @@ struct Retention: Service {
     let live: LiveConfiguration
     let logger: Logger
 
-    /// How long an archive that has expired or failed, or a broadcast that has ended, remains in lists.
+    /// How long an archive that has expired, failed or been uploaded, or a broadcast that has ended, remains in lists.
     static let endedArchives: Duration = .seconds(30 * 86400)
     /// How often to check whether the clock is confirmed, while it is not.
     private static let pause: Duration = .seconds(60)
@@ -42,6 +42,10 @@ struct Retention: Service {
         await delete(.pushEndpoints, "push endpoints", olderThan: now - retention.pushEndpoints)
         await delete(.profiles, "profiles", olderThan: now - retention.profiles)
         await delete(.archives, "entries of archives", olderThan: now - Self.endedArchives)
+        // The object stays in the bucket. Without a limit of time, its entry stays too.
+        let kept = live.current.archives.retention
+        let uploadedLimit = kept > .zero ? now - max(kept, Self.endedArchives) : .distantPast
+        await delete(.uploadedArchives, "entries of uploaded archives", olderThan: uploadedLimit)
         await delete(.broadcasts, "entries of broadcasts", olderThan: now - Self.endedArchives)
         await delete(.bans, "bans that have ended", olderThan: now)
         await delete(.revokedTokens, "revoked tokens that have expired", olderThan: now)
@@ -179,6 +183,8 @@ public enum OldRecords: CaseIterable, Sendable {
     /// Archives that have expired before the limit. Their files have already been deleted. ``ArchiveExpiry`` deletes those that
     /// have failed, because they have files.
     case archives
+    /// Archives that were uploaded to the bucket before the limit, and those of deleted projects. Their objects stay there.
+    case uploadedArchives
     /// Broadcasts that ended before the limit.
     case broadcasts
     /// Profiles of people who were last online before the limit and who have no contacts, linked devices or push
@@ -256,6 +262,7 @@ extension SQLTransaction {
         case .revokedTokens: (table, column) = ("revokedToken", "expiresAt")
         case .archives:
             return try deleteEnded("archive", in: "'expired'", before: moment, limit: limit)
+        case .uploadedArchives: return try deleteUploaded(before: moment, limit: limit)
         case .broadcasts:
             return try deleteEnded("broadcast", in: "'stopped', 'failed'", before: moment, limit: limit)
         case .profiles: return try deleteUnusedProfiles(since: moment, limit: limit)
@@ -265,7 +272,7 @@ extension SQLTransaction {
             switch records {
             case .calls: "owner, call"
             case .revokedTokens: "session, fingerprint"
-            case .reports, .audit, .pushEndpoints, .profiles, .archives, .broadcasts, .bans: "id"
+            case .reports, .audit, .pushEndpoints, .profiles, .archives, .uploadedArchives, .broadcasts, .bans: "id"
             }
         let key = "(\(columns))"
         return try run(
@@ -286,6 +293,18 @@ extension SQLTransaction {
                 ORDER BY usedAt LIMIT ?)
             """,
             [moment.milliseconds, limit])
+    }
+
+    /// Deletes at most `limit` rows of archives that are in the bucket since before `moment`, or whose project was deleted: no list has
+    /// these.
+    private func deleteUploaded(before moment: Timestamp, limit: Int) throws -> Int {
+        try run(
+            """
+            DELETE FROM archive WHERE id IN (
+                SELECT id FROM archive WHERE status = 'uploaded'
+                    AND (updatedAt < ? OR project IN (SELECT apiKey FROM deletedProject))
+                ORDER BY updatedAt LIMIT ?)
+            """, [moment.milliseconds, limit])
     }
 
     /// Deletes at most `limit` rows of archives or broadcasts with one of these statuses that last changed before `moment`.
