@@ -10,7 +10,8 @@ struct Confab: AsyncParsableCommand {
         version: ConfabServer.version,
         subcommands: [
             Serve.self, ProjectCommand.self, SessionCommand.self, TokenCommand.self, RoomCommand.self,
-            ArchiveCommand.self, ComposeCommand.self, NodeCommand.self, ReportCommand.self, BanCommand.self, Audit.self,
+            ArchiveCommand.self, BroadcastCommand.self, ComposeCommand.self, NodeCommand.self, ReportCommand.self,
+            BanCommand.self, Audit.self,
             Backup.self, StorageCommand.self, Settings.self, DoctorCommand.self, BotCommand.self, Bench.self,
         ],
         defaultSubcommand: Serve.self
