@@ -17,7 +17,7 @@ struct ArchiveCommand: ParsableCommand {
     struct Start: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Start to record a session and print the archive's ID.",
-            discussion: "Somebody must be connected to the session. Everyone in it is notified.")
+            discussion: "At least one client must be in the session. Everyone in it is notified.")
         @OptionGroup var target: RoomCommand.ServerOptions
 
         @Argument(help: "ID of the session.")

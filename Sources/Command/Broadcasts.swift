@@ -18,7 +18,7 @@ struct BroadcastCommand: ParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Start to broadcast a session and print the broadcast's ID.",
             discussion: """
-                Somebody must be connected to the session. Everyone in it is notified. confab broadcast status prints the URL for \
+                At least one client must be in the session. Everyone in it is notified. confab broadcast status prints the URL for \
                 viewers.
                 """)
         @OptionGroup var target: RoomCommand.ServerOptions

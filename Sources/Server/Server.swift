@@ -225,7 +225,7 @@ public struct ConfabServer: Sendable {
         let broadcaster = try await broadcasts.start(on: gateway, makeBroadcaster ?? usualBroadcaster)
         if let broadcaster {
             opened.add {
-                await broadcaster.stop()
+                await broadcaster.stop(waitsForViewers: false)
                 reader?.stop()
             }
         }
@@ -268,7 +268,7 @@ public struct ConfabServer: Sendable {
         if let recorder { services.append(RecorderStop(recorder: recorder, gateway: gateway)) }
         if let reader, !(recorder is Recorder) { services.append(RecorderStop(recorder: reader, gateway: gateway)) }
         if let broadcaster {
-            services.append(BroadcasterStop(broadcaster: broadcaster, gateway: gateway, live: live))
+            services.append(BroadcasterStop(broadcaster: broadcaster, gateway: gateway, live: live, fence: fence))
         }
         // Append the drain last: services stop in reverse order, so clients receive 1001 while the port is still
         // open.

@@ -155,9 +155,7 @@ struct LiveBroadcastTests {
                 try await until("run \(run) starts") {
                     (try? Data(contentsOf: URL(filePath: "\(folder)/starts")))?.count == run
                 }
-                now.withLock { $0 = $0 + .milliseconds(9_999) }
-                broadcast.tick()
-                now.withLock { $0 = $0 + .milliseconds(1) }
+                now.withLock { $0 = $0 + CompositorRuns.silenceTimeout }
                 broadcast.tick()
             }
             let silent = LiveBroadcast.Event.failure(

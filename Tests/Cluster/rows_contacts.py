@@ -6,7 +6,7 @@ from people import Call, node_of
 from programs import require, until
 from visitor import Refused
 
-# The time in which somebody who waits for it sees a contact come or go.
+# The time within which a waiting person sees a contact come or go.
 SEEN_SECONDS = 2
 # How often each of two contacts leaves and appears in turn, for the figure. A client may send 100 requests at once.
 TURNS = 45

@@ -43,7 +43,7 @@ extension Hostile {
                 let secret = "rtmp://127.0.0.1/live/secret"
                 for (arguments, sentence) in [
                     (["stop", id], "already stopped"), (["status", "a"], "32 hexadecimal digits"),
-                    (["start", "a"], "confab session create"), (["list", "--session", "a"], "confab session create"),
+                    (["start", "a"], "Unknown session ID"),
                     (["start", session, "--dvr", "--low-latency"], "not both"),
                     (["start", session, "--rtmp-only"], "--rtmp-only needs --rtmp"),
                     (["start", session, "--rtmp", "rtmp:secret"], "--rtmp needs a URL"),

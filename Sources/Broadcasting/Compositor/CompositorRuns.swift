@@ -2,8 +2,8 @@ import Wire
 
 /// When the compositor of a broadcast is started, started again, stopped and killed.
 ///
-/// States: idle → running → running (it has ended by itself, or was killed because it sent nothing) or failed (it did so too often, or the disk is full); idle → ended or
-/// failed; running → stopping → ended. The runs are numbered from 1.
+/// States: idle → running → running (the process has ended by itself, or was killed because it sent nothing) or failed (this happened
+/// too often, or the disk is full); idle → ended or failed; running → stopping → ended. The runs are numbered from 1.
 public struct CompositorRuns: Sendable {
     /// What happened.
     public enum Event: Hashable, Sendable {

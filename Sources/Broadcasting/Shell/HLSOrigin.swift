@@ -63,12 +63,13 @@ public final class HLSOrigin: Sendable {
     public var isEnded: Bool { state.withLock { $0.stream.isEnded } }
     /// When a playlist was last requested.
     public var lastRequest: Timestamp? { state.withLock { $0.lastRequest } }
+    /// How many requests wait.
+    public var held: Int { state.withLock { $0.reloads.held } }
+
     /// When those who watch have loaded all of a stream that ended at this time.
     public func loaded(endedAt end: Timestamp) -> Timestamp {
         state.withLock { $0.stream.settings.loaded(endedAt: end, lastRequest: $0.lastRequest) }
     }
-    /// How many requests wait.
-    public var held: Int { state.withLock { $0.reloads.held } }
 
     /// Takes the initialization section of an encoder that starts.
     ///

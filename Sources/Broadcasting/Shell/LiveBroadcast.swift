@@ -32,6 +32,8 @@ public final class LiveBroadcast: Sendable {
         var runs = CompositorRuns()
         var queue = CompositorQueue()
         var current: [Run] = []
+        /// Whether a part is being written. Nothing is read meanwhile, so a slow disk must not count as a silent compositor.
+        var isStoring = false
     }
 
     /// The compositor limits itself to 2 GiB and to the priority 5. A broadcast of ten hours may use four cores all the time.
@@ -104,7 +106,7 @@ public final class LiveBroadcast: Sendable {
     /// Handles timers. Call it once per second.
     public func tick() {
         state.withLock { state in
-            guard let deadline = state.runs.deadline, deadline <= clock() else { return }
+            guard let deadline = state.runs.deadline, deadline <= clock(), !state.isStoring else { return }
             take(.timer, &state)
         }
         origin?.tick()
@@ -228,11 +230,21 @@ public final class LiveBroadcast: Sendable {
                     try broadcast.origin?.begin(initialization)
                     for publisher in broadcast.publishers { publisher.begin(initialization.bytes) }
                 case .part(let part):
-                    broadcast.state.withLock { broadcast.take(.output(run: run), &$0) }
-                    try broadcast.origin?.append(part, wall: broadcast.wall + begun + part.start)
+                    try store(part)
                     for publisher in broadcast.publishers { publisher.send(part) }
                 }
             }
+        }
+
+        private func store(_ part: MediaPart) throws {
+            broadcast.state.withLock { $0.isStoring = true }
+            defer {
+                broadcast.state.withLock { state in
+                    state.isStoring = false
+                    broadcast.take(.output(run: run), &state)
+                }
+            }
+            try broadcast.origin?.append(part, wall: broadcast.wall + begun + part.start)
         }
     }
 }

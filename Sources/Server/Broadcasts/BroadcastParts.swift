@@ -57,10 +57,12 @@ struct BroadcasterStop: Service {
     let broadcaster: any SessionBroadcaster
     let gateway: NIOLoopBound<Gateway>
     let live: LiveConfiguration
+    /// Whether this node of a cluster was declared dead. Its next life begins when this one has ended, so nothing waits for viewers.
+    let fence: FenceSignal
 
     func run() async throws {
         try await gracefulShutdown()
-        await broadcaster.stop()
+        await broadcaster.stop(waitsForViewers: !fence.isFenced)
         // What the broadcaster reported is handled before this.
         await withCheckedContinuation { done in
             gateway.eventLoop.execute {

@@ -34,7 +34,7 @@ extension Broadcaster {
         let ffmpeg = configuration.archives.ffmpeg
         let settings = Settings(
             compositor: compositor, ffmpeg: FFmpegInstallation.locate(ffmpeg) ?? ffmpeg, folder: folder,
-            output: broadcasts, minFreeSpace: Int64(clamping: configuration.recording.minFreeSpace))
+            output: broadcasts, minSpace: Int64(clamping: configuration.recording.minFreeSpace))
         return Broadcaster(
             settings, wallClock: { clock.wallNow }, logger: logger, feed: { recorder.feed($0) }, report: report)
     }

@@ -24,7 +24,7 @@ final class Broadcaster: SessionBroadcaster {
         var output = ConfabConfiguration.Broadcasts()
         /// Without these free bytes on the disk of `folder`, no broadcast whose viewers can go back begins. With less than half of
         /// them, all of these end.
-        var minFreeSpace: Int64 = 0
+        var minSpace: Int64 = 0
         /// How often the free space is checked.
         var spaceInterval = RecordingSpace.interval
         /// Returns the free bytes on the disk of a folder; nil if they cannot be measured.
@@ -36,7 +36,7 @@ final class Broadcaster: SessionBroadcaster {
         /// The time between two looks at timers and statuses.
         var interval = Duration.seconds(1)
 
-        var space: RecordingSpace { RecordingSpace(minimum: minFreeSpace) }
+        var space: RecordingSpace { RecordingSpace(minimum: minSpace) }
     }
 
     /// What a broadcast does. Legal next states: running → ending → ended.
@@ -320,14 +320,14 @@ final class Broadcaster: SessionBroadcaster {
     }
 
     /// Ends all broadcasts and reports them, then lets viewers load the end. Starts no others.
-    func stop() async {
+    func stop(waitsForViewers: Bool = true) async {
         let running = state.withLock { state in
             state.isStopping = true
             return state.broadcasts.filter(\.value.isRunning).map(\.key)
         }
         for id in running { _ = end(id, reporting: true) }
         for task in state.withLock({ Array($0.endings.values) }) { await task.value }
-        await waitForViewers()
+        if waitsForViewers { await waitForViewers() }
         // Requests that wait would hold up the end of the server.
         let origins = state.withLock { state in
             defer { state.broadcasts = [:] }

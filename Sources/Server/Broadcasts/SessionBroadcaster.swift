@@ -14,7 +14,9 @@ protocol SessionBroadcaster: Sendable {
 
     /// Ends all broadcasts, and reports them as `ended`. Returns when RTMP targets have got what was composed, and viewers of HLS had
     /// the time to load it (`broadcast.stopTimeout`).
-    func stop() async
+    ///
+    /// - Parameter waitsForViewers: false to give viewers no time.
+    func stop(waitsForViewers: Bool) async
 
     /// Returns what answers the viewers of a broadcast; nil if it has none, or if the key is wrong. The broadcast may have ended.
     func origin(of broadcast: BroadcastID, key: BroadcastKey) -> HLSOrigin?

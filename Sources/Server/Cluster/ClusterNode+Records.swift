@@ -9,7 +9,7 @@ extension ClusterNode {
     /// Uses the secrets of a project file that has changed.
     func use(_ project: ProjectFile) { use(secrets?.use(project, at: wallNow)) }
 
-    /// Stops to use a secret from before a rotation when its time is over. Called with each renewal.
+    /// Stops using a secret from before a rotation when its time is over. Called with each renewal.
     func reviewSecrets() { use(secrets?.review(at: wallNow)) }
 
     private var wallNow: Timestamp { Timestamp(milliseconds: wall().wholeMilliseconds) }

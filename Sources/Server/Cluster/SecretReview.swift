@@ -1,7 +1,7 @@
 import Wire
 
-/// Decides which secrets of a project file still count. The secret before the last rotation stops to count at a time, and
-/// nothing else happens then, so this looks again and again.
+/// Decides which secrets of a project file are valid. The previous secret expires without an event, so the secrets are checked with
+/// each renewal of the lease, at most once a minute.
 struct SecretReview {
     /// The least time between two looks. A former secret opens entries at most that much longer than tokens with it are accepted,
     /// which is little against an overlap of hours.

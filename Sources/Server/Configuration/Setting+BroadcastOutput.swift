@@ -26,7 +26,7 @@ extension Setting {
             "broadcast.keep", \.broadcasts.keep, .duration(.zero ... .seconds(30 * 86_400)),
             "How long viewers can load a broadcast with DVR after its end. Its files are deleted then."),
         Setting(
-            "broadcast.stopTimeout", \.broadcasts.stopTimeout, .duration(.zero ... .seconds(60)),
+            "broadcast.stopTimeout", \.broadcasts.stopTimeout, .duration(.zero ... .seconds(10)),
             "How long a server that stops waits at most for viewers to load the end of broadcasts.",
             "It waits only if there are viewers. Players load the playlist every 4 s, so with less they may not see the "
                 + "end."),

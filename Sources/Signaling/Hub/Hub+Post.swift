@@ -62,11 +62,11 @@ extension Hub {
         let people = people.ids { $0.contacts.areInDoubt(on: tag, isOver: isOver) }
         let isScheduled = !lostContacts.isEmpty
         lostContacts.add(people.sorted(), of: tag, isOver: isOver)
-        if !isScheduled { timers.schedule(.lostContacts, beginAgain()) }
+        if !isScheduled { timers.schedule(.lostContacts, refreshNextContacts()) }
     }
 
-    /// Lets the next people begin again with their contacts. Returns when to continue; nil if nobody is left.
-    mutating func beginAgain() -> Timestamp? {
+    /// Lets the next people refresh what they see of their contacts. Returns when to continue; nil if nobody is left.
+    mutating func refreshNextContacts() -> Timestamp? {
         for part in lostContacts.take(now: context.now) where people.contains(part.person) {
             context.tell(.person(part.person, .contact(.nodeLost(part.tag, isOver: part.isOver))))
         }

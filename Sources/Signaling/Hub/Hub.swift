@@ -159,7 +159,7 @@ public struct Hub: Sendable {
         case .places:
             wakePlaces(at: timer.at)
             return nil
-        case .lostContacts: return beginAgain()
+        case .lostContacts: return refreshNextContacts()
         }
     }
 }

@@ -1,12 +1,12 @@
 import Cluster
 import Wire
 
-/// The people on this node who still have to begin again with contacts, because letters between this node and another one were
+/// The people on this node who still have to refresh what they see of contacts, because letters between this node and another one were
 /// lost, or the other node's life is over.
 ///
 /// Each of them asks about some contacts, so a turn handles only some people, and a timer continues with the next ones.
 struct LostContacts: Sendable {
-    /// Someone who begins again with the contacts on a node.
+    /// Someone who refreshes what they see of the contacts on a node.
     struct Part: Equatable, Sendable {
         var person: IdentityID
         var tag: NodeTag

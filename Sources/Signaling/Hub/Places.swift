@@ -39,7 +39,7 @@ struct Places: Sendable {
             if new.letter.travels {
                 if let old = waiting.firstIndex(where: { new.letter.replaces($0.letter) }) {
                     waiting.remove(at: old)
-                } else if waiting.count(where: \.letter.travels) >= Places.maxTravelling(rules) {
+                } else if waiting.count(where: \.letter.travels) >= Places.maxTraveling(rules) {
                     return false
                 }
             }
@@ -63,7 +63,7 @@ struct Places: Sendable {
     private static let maxWaiting = 20_000
     /// Maximum number of letters that can be posted and wait for one place, for example while Redis is away. Only the person's
     /// contacts send such letters. There are three kinds, and one of each kind waits for each contact (`Letter.replaces`).
-    private static func maxTravelling(_ rules: Rules) -> Int { 3 * rules.maxContacts }
+    private static func maxTraveling(_ rules: Rules) -> Int { 3 * rules.maxContacts }
     /// The pause before the registry is asked again for letters that can be posted.
     private static let pause = Duration.seconds(2)
     /// Maximum number of places about which questions are open. Each is a few hundred bytes with its letters.

@@ -278,7 +278,9 @@ struct CallWorld {
             return
         }
         let camera = call.sendsVideo && coordinator.cameraWorks
-        if let told = toldVideo[callID], told != (camera || call.isSharing) { fail("the other person has the wrong state of the video") }
+        if let told = toldVideo[callID], told != (camera || call.isSharing) {
+            fail("the other person has the wrong state of the video")
+        }
         if let runs = runsCamera[call.id], runs != camera { fail("the camera is not as it should be") }
     }
 

@@ -40,7 +40,7 @@ private final class Studio: Sendable {
     var commands: [BroadcastFeedCommand] { noted.commands.withLock { $0 } }
 
     @discardableResult func begin(
-        _ id: BroadcastID = id, _ change: (inout BroadcastRequest) -> Void = { _ in }
+        _ id: BroadcastID = Studio.id, _ change: (inout BroadcastRequest) -> Void = { _ in }
     ) throws -> any BroadcastSink {
         var request = BroadcastRequest()
         request.hls = HLSOutput(isLowLatency: true)
@@ -155,7 +155,10 @@ struct BroadcasterTests {
         try studio.begin()
         try studio.begin(other)
         let watched = try #require(broadcaster.origin(of: Studio.id, key: Studio.key))
-        _ = await watched.respond(to: HLSFile.playlist)
+        // Both have viewers, so that it does not matter which of them ends first.
+        for id in [Studio.id, other] {
+            _ = await broadcaster.origin(of: id, key: Studio.key)?.respond(to: HLSFile.playlist)
+        }
         let stopping = Task { await broadcaster.stop() }
         for await _ in paused { break }
         #expect(waits.withLock { $0 } == [.milliseconds(1)], "low latency has 4 s, of which the setting allows 1 ms")
@@ -179,7 +182,7 @@ struct BroadcasterTests {
         let folder = compositor.folder
         let free = Mutex<Int64?>(1_000)
         let studio = Studio(compositor.path) { settings in
-            (settings.folder, settings.minFreeSpace, settings.spaceInterval) = (folder, 1_000, .zero)
+            (settings.folder, settings.minSpace, settings.spaceInterval) = (folder, 1_000, .zero)
             settings.freeSpace = { path in path == folder ? free.withLock { $0 } : nil }
         }
         let (broadcaster, other) = (studio.broadcaster, BroadcastID(high: 5, low: 6))

@@ -251,7 +251,7 @@ struct ViewerTests {
         let (made, make) = AsyncStream<Broadcaster>.makeStream()
         let maker = TestServerBroadcaster { report in
             var settings = Broadcaster.Settings(compositor: compositor.path, folder: folder)
-            (settings.minFreeSpace, settings.spaceInterval, settings.interval) = (1_000, .zero, .seconds(3_600))
+            (settings.minSpace, settings.spaceInterval, settings.interval) = (1_000, .zero, .seconds(3_600))
             settings.freeSpace = { _ in free.withLock { $0 } }
             let broadcaster = Broadcaster(
                 settings, wallClock: { RoomsPlace.now },

@@ -48,7 +48,7 @@ final class TestBroadcaster: SessionBroadcaster {
     func origin(of broadcast: BroadcastID, key: BroadcastKey) -> HLSOrigin? { nil }
     var figures: BroadcastFigures { BroadcastFigures(running: state.withLock { $0.running.count }) }
 
-    func stop() async {
+    func stop(waitsForViewers: Bool) async {
         for broadcast in state.withLock({ $0.running }) { end(broadcast) }
     }
 

@@ -37,8 +37,6 @@ struct TestServer: Sendable {
         configuration.shutdown.grace = .milliseconds(500)
         // Most tests have no viewers who wait for the end.
         configuration.broadcasts.stopTimeout = .zero
-        // Most tests have no viewers who wait for the end.
-        configuration.broadcasts.stopTimeout = .zero
         // Most tests compose nothing. A server with ffmpeg starts it to check it.
         configuration.archives.ffmpeg = "/missing/ffmpeg"
         configure(&configuration)

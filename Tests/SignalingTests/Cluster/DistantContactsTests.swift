@@ -168,7 +168,7 @@ import Wire
         #expect(sees(first, bo) == true && sees(second, ada) == true)
     }
 
-    /// The people about whom a node asks the registry from now on.
+    /// Records the people about whom a node asks the registry.
     private func questions(of node: ClusterNode) -> Questions {
         let questions = Questions()
         node.stage.inspect = { effects in

@@ -4,7 +4,7 @@ import Wire
 
 @testable import Signaling
 
-/// Who begins again with their contacts, and when, after letters of another node were lost.
+/// Who refreshes what they see of their contacts, and when, after letters of another node were lost.
 @Suite struct LostContactsTests {
     private static let second = NodeTag(node: 2, life: 2)!
     private static let third = NodeTag(node: 3, life: 3)!

@@ -21,6 +21,9 @@ const seconds = 8;
  */
 const recordings = 3;
 
+/** A flash and its beep are further apart than `limit`. */
+class OutOfSync extends Error {}
+
 async function publish(t, server, session, tone) {
   const token = await server.command('token', 'create', '--session', session, '--role', 'publisher');
   const page = await (await chromium()).newPage({ label: `the one of ${tone} Hz`, scripts: [source(flashAndBeep, { tone })] });
@@ -58,7 +61,9 @@ async function assertInSync(t, file, tone, filter) {
   t.diagnostic(`${name}: flashes later than beeps by ${found.join(', ')} ms`);
   assert.ok(found.length >= seconds - 2, `${name}: beeps at ${beeps}; flashes at ${flashes}`);
   const half = Math.floor(found.length / 2);
-  for (const part of [found.slice(0, half), found.slice(half)]) assert.ok(Math.abs(median(part)) <= limit, `${name}: ${found}`);
+  for (const part of [found.slice(0, half), found.slice(half)]) {
+    if (Math.abs(median(part)) > limit) throw new OutOfSync(`${name}: ${found}`);
+  }
 }
 
 /** Checks the files of both streams and the composed file of a recording. */
@@ -89,7 +94,7 @@ test('flash and beep of two pages are together within 40 ms, in the files of the
       await assertArchiveInSync(t, folder);
       break;
     } catch (error) {
-      if (recording === recordings) throw error;
+      if (recording === recordings || !(error instanceof OutOfSync)) throw error;
       t.diagnostic(`recording ${recording}: ${error.message}`);
     }
   }
