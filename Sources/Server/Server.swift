@@ -250,7 +250,12 @@ public struct ConfabServer: Sendable {
                 clock.moment
             },
         ]
-        if let certificates { services.append(certificates) }
+        if let certificates {
+            services.append(certificates)
+            if let automatic = AutomaticCertificates(configuration, gateway, certificates, clock, logger) {
+                services.append(automatic)
+            }
+        }
         if let cluster { services.append(cluster) }
         services += try await settingsServices(gateway, live, stored, certificates)
         if let prometheus, configuration.metrics.isEnabled {

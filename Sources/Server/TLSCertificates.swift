@@ -34,6 +34,8 @@ final class TLSCertificates: Service, Sendable {
     private struct Files: Sendable {
         var certificate: String
         var key: String
+        /// True if the certificate is ordered from an ACME server, so that it may not exist yet.
+        var mayBeMissing = false
     }
 
     /// The files of the certificate; nil if it does not come from files (`--lan`).
@@ -45,7 +47,9 @@ final class TLSCertificates: Service, Sendable {
     /// connections must not wait for the disk.
     private let current: Mutex<NIOSSLContext>
 
-    /// Loads the certificate from the configuration's files, or uses the one of `--lan`.
+    /// Loads the certificate from the configuration's files, or uses the one of `--lan`. If the certificate comes from an ACME
+    /// server and there is none yet, uses an expired one that nobody trusts, so that the port opens and the metric of the
+    /// expiry shows the fault.
     ///
     /// - Returns: nil if the server does not handle HTTPS.
     /// - Throws: an error if the certificate or its key cannot be read or used.
@@ -54,6 +58,13 @@ final class TLSCertificates: Service, Sendable {
         if let certificate = configuration.tls.certificate, let key = configuration.tls.privateKey {
             let files = Files(certificate: certificate, key: key)
             (self.files, pair) = (files, try Self.read(files))
+        } else if let acme = ACMEFiles(configuration) {
+            let files = Files(certificate: acme.certificatePath, key: acme.certificatePath, mayBeMissing: true)
+            let stored = try? Self.read(files)
+            self.files = files
+            pair =
+                try stored.flatMap { (try? Self.load($0)) == nil ? nil : $0 }
+                ?? Self.placeholder(for: configuration.acme.domains, now: Date())
         } else if let lan {
             let material = lan.material
             files = nil
@@ -85,7 +96,9 @@ final class TLSCertificates: Service, Sendable {
     /// loop: it reads files.
     @discardableResult
     func reload() -> Outcome {
-        guard let files else { return .unchanged }
+        guard let files, !files.mayBeMissing || FileManager.default.fileExists(atPath: files.certificate) else {
+            return .unchanged
+        }
         // The lock also keeps two reloads from reading different versions and storing them in the wrong order.
         return state.withLock { state in
             do {
@@ -114,6 +127,14 @@ final class TLSCertificates: Service, Sendable {
                 return .refused(problem)
             }
         }
+    }
+
+    private static func placeholder(for domains: [String], now: Date) throws -> Pair {
+        let start = now - LocalCertificateAuthority.certificateLifetime
+        let authority = try LocalCertificateAuthority.makeAuthority(hostName: nil, now: start)
+        let made = try LocalCertificateAuthority.issue(domains, by: authority, now: start)
+        let pem = Data(try made.pem())
+        return Pair(certificate: pem, key: pem)
     }
 
     private static func read(_ files: Files) throws -> Pair {

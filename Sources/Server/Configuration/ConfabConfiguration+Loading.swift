@@ -154,7 +154,7 @@ extension ConfabConfiguration {
         require(
             !metrics.isEnabled || metrics.port != port || port == 0, "metrics.port",
             "must differ from port, because metrics must not be public")
-        return found + cluster.conflicts(storage: storage)
+        return found + acmeConflicts + cluster.conflicts(storage: storage)
     }
 }
 

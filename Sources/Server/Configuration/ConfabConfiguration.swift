@@ -31,6 +31,7 @@ public struct ConfabConfiguration: Sendable, Equatable {
     /// `Rules()` leaves disabled.
     public var rules = Rules()
     public var tls = TLS()
+    public var acme = ACME()
     public var log = Log()
     public var metrics = Metrics()
     public var media = Media()
@@ -360,12 +361,13 @@ extension ConfabConfiguration: CustomStringConvertible {
 
 extension ConfabConfiguration {
     /// The value of `Strict-Transport-Security` (RFC 6797), which makes browsers use HTTPS for this host. Nil, which
-    /// means no header, if `tls.certificate` is not set, if `tls.hsts` is off, or with `--lan`.
+    /// means no header, if this server does not handle HTTPS, if `tls.hsts` is off, or with `--lan`. Browsers ignore it on a
+    /// connection whose certificate they do not trust.
     ///
     /// With `--lan`, only phones that were set up trust the certificate, and other devices must still be able to reach
     /// the machine. Subdomains are not included, because they may belong to other servers.
     public var strictTransport: String? {
-        guard tls.certificate != nil, tls.hsts, !lan else { return nil }
+        guard handlesHTTPS, tls.hsts, !lan else { return nil }
         // One year, as RFC 6797 §11.2 and browsers' preload lists suggest.
         return "max-age=31536000"
     }

@@ -78,7 +78,7 @@ public struct Doctor: Sendable {
         let site = configuration.publicURL.flatMap { SiteAddress($0) }
         let others = (try? lanAddresses())?.map(\.address) ?? []
         // A trusted proxy is usually on this machine, so requests from here could pretend to come from it.
-        async let publicSite = observe(site, client, others, triesForwarded: configuration.tls.certificate == nil)
+        async let publicSite = observe(site, client, others, triesForwarded: !configuration.handlesHTTPS)
         // If origins are restricted, its own address is not among them.
         let origin = site?.origin ?? configuration.allowedOrigins.first
         async let ownSite = observe(own, client, others + [.loopback], origin: origin, triesForwarded: false)

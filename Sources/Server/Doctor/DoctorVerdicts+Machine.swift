@@ -100,7 +100,7 @@ extension DoctorVerdicts {
 
     /// Whether browsers get HTTPS, and whether the proxy that must be there is trusted.
     static func proxy(_ configuration: ConfabConfiguration) -> DoctorFinding {
-        let hasTLS = configuration.tls.certificate != nil || configuration.lan
+        let hasTLS = configuration.handlesHTTPS
         let isLocal = configuration.host == "localhost" || IPAddress(configuration.host)?.isLoopback == true
         guard let url = configuration.publicURL, let site = SiteAddress(url) else {
             if hasTLS { return .passed(.proxy, "", "Confab handles HTTPS itself.") }
@@ -110,7 +110,9 @@ extension DoctorVerdicts {
                     fix: "If there is a proxy in front of the server, set publicURL and trustedProxies.")
                 : .warning(
                     .proxy, "", "The server has no HTTPS, so browsers give its pages no camera except on localhost.",
-                    fix: "Set tls.certificate and tls.privateKey, or use a proxy and set publicURL and trustedProxies.")
+                    fix:
+                        "Set acme.domains, or tls.certificate and tls.privateKey, or use a proxy and set publicURL and trustedProxies."
+                )
         }
         if !site.isSecure, !site.isLoopback {
             return .warning(

@@ -86,7 +86,11 @@ struct MachineProbe: Sendable {
 
     /// The certificate of the configuration; nil if it has none.
     func certificateFiles(now: Timestamp) -> DoctorFinding? {
-        guard let path = configuration.tls.certificate, let key = configuration.tls.privateKey else { return nil }
+        let ordered = ACMEFiles(configuration).map(\.certificatePath)
+        guard let path = configuration.tls.certificate ?? ordered, let key = configuration.tls.privateKey ?? ordered
+        else { return nil }
+        // The server has not got the certificate yet. Its log says why.
+        if path == ordered, !FileManager.default.fileExists(atPath: path) { return nil }
         do {
             let certificates = try NIOSSLCertificate.fromPEMFile(path)
             let context = TLSConfiguration.makeServerConfiguration(

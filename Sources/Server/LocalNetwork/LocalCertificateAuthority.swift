@@ -98,7 +98,7 @@ public struct LocalCertificateAuthority: Sendable {
     }
 
     /// True for a name of letters, digits, hyphens and dots (RFC 1123 §2.1) that is not an IP address.
-    private static func isHostName(_ text: String) -> Bool {
+    static func isHostName(_ text: String) -> Bool {
         let labels = text.split(separator: ".", omittingEmptySubsequences: false)
         let areLabels = labels.allSatisfy { label in
             (1...63).contains(label.utf8.count) && !label.hasPrefix("-") && !label.hasSuffix("-")

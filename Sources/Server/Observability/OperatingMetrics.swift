@@ -25,6 +25,7 @@ final class OperatingMetrics: Sendable {
         "confab_ready": "1 if this part of the server is ready, otherwise 0.",
         "confab_disk_free_bytes": "Free space on the disk of the data directory.",
         "confab_tls_certificate_expiry_timestamp_seconds": "Expiry of the HTTPS certificate, in seconds since 1970.",
+        "confab_acme_failed_attempts": "Failed attempts to get a certificate since the last success (ACME).",
         "process_cpu_seconds_total": "CPU time of the process.",
         "process_resident_memory_bytes": "Resident memory of the process in bytes.",
         "process_open_fds": "Open file descriptors of the process.",

@@ -63,7 +63,7 @@ extension PerchDirectory {
     /// Returns the URL to which tokens are appended. PerchRTC always changes its scheme to `wss`.
     private func socketURL(_ headers: HTTPHeaders) -> String {
         let configuration = gateway.configuration
-        let isSecure = configuration.lan || configuration.tls.certificate != nil
+        let isSecure = configuration.handlesHTTPS
         let base =
             configuration.publicURL ?? "\(isSecure ? "https" : "http")://\(headers.first(name: "Host") ?? "")"
         // "http" becomes "ws", and "https" becomes "wss".

@@ -1,0 +1,94 @@
+import Foundation
+import NIOHTTP1
+import Testing
+import Wire
+
+@testable import Server
+
+@Suite("Settings for ACME, and plain HTTP") struct ACMEConfigurationTests {
+    private static let valid = ["acme.domains": "Chat.Example.org, example.org", "acme.agreeToTerms": "true"]
+
+    private static func problems(_ overrides: [String: String]) -> [String] {
+        do throws(ConfigurationError) {
+            _ = try ConfabConfiguration.load(overrides: valid.merging(overrides) { $1 })
+            return []
+        } catch {
+            return error.problems.map(\.description)
+        }
+    }
+
+    @Test("domains and an authority make the server handle HTTPS, first with a test authority")
+    func valid() throws {
+        let configuration = try ConfabConfiguration.load(overrides: Self.valid)
+        #expect(configuration.acme.domains == ["chat.example.org", "example.org"])
+        #expect(configuration.acme.directory == "letsencrypt-staging" && configuration.acme.httpPort == 80)
+        #expect(configuration.handlesHTTPS && configuration.strictTransport != nil)
+        #expect(!ConfabConfiguration().handlesHTTPS)
+        #expect(ACMEAuthority.isForTests(configuration.acme.directory) && !ACMEAuthority.isForTests("letsencrypt"))
+    }
+
+    @Test("settings that exclude each other are refused")
+    func conflicts() {
+        #expect(Self.problems([:]) == [])
+        #expect(Self.problems(["acme.agreeToTerms": "false"]).count == 1)
+        #expect(Self.problems(["tls.certificate": "/c.pem", "tls.privateKey": "/k.pem"]).count == 1)
+        #expect(Self.problems(["lan": "true"]).count == 1)
+        #expect(Self.problems(["acme.httpPort": "8443", "port": "8443"]).count == 1)
+        #expect(Self.problems(["acme.httpPort": "0", "port": "0"]) == [])
+    }
+
+    @Test(
+        "wrong values are refused",
+        arguments: [
+            ("acme.domains", "*.example.org"), ("acme.domains", "192.0.2.1"), ("acme.domains", "a b"),
+            ("acme.domains", "https://example.org"), ("acme.directory", "http://ca.example.org/dir"),
+            ("acme.directory", "letsencrypt-production"), ("acme.directory", "https://user@ca.example.org/"),
+            ("acme.email", "admin"), ("acme.email", "@example.org"), ("acme.email", "a@b@c"),
+            ("acme.email", "a@example.org?cc=b@example.org"), ("acme.httpPort", "65536"),
+        ])
+    func wrong(key: String, value: String) {
+        #expect(Self.problems([key: value]).count == 1)
+    }
+
+    @Test("each authority has a folder, whatever its URL is")
+    func folders() {
+        #expect(ACMEFiles.folder("letsencrypt") == "letsencrypt")
+        let one = ACMEFiles.folder("https://ca.example.org:14000/dir")
+        let other = ACMEFiles.folder("https://ca.example.org:14000/other")
+        #expect(one.hasPrefix("ca.example.org-") && other.hasPrefix("ca.example.org-") && one != other)
+        #expect(!ACMEFiles.folder("https://../../etc").contains("/"))
+    }
+
+    private static func respond(
+        _ uri: String, _ method: HTTPMethod = .GET, host: String? = "chat.example.org", port: Int = 443
+    ) -> PlainHTTPResponse {
+        let answers = ChallengeAnswers()
+        answers.publish(ACMEChallenge(token: "token", answer: "token.thumbprint"))
+        return PlainHTTPResponse(
+            method, uri, host: host, domains: ["example.org", "chat.example.org"], port: port, answers: answers)
+    }
+
+    @Test("the answer to a challenge is the key authorization, and other tokens are not found")
+    func challenge() {
+        let answer = Self.respond("/.well-known/acme-challenge/token")
+        #expect(answer.status == .ok && answer.body == "token.thumbprint" && answer.location == nil)
+        for uri in ["/.well-known/acme-challenge/", "/.well-known/acme-challenge/other"] {
+            #expect(Self.respond(uri).status == .notFound, "\(uri)")
+        }
+        let answers = ChallengeAnswers()
+        answers.publish(ACMEChallenge(token: "token", answer: "token.thumbprint"))
+        answers.withdrawAll()
+        #expect(answers.answer(to: "token") == nil)
+    }
+
+    @Test("other requests are redirected to HTTPS on one of the domains, with their path")
+    func redirect() {
+        #expect(Self.respond("/room?x=1").location == "https://chat.example.org/room?x=1")
+        #expect(Self.respond("/", host: "chat.example.org:80").location == "https://chat.example.org/")
+        #expect(Self.respond("/", host: "evil.example.com").location == "https://example.org/")
+        #expect(Self.respond("/", host: nil, port: 8443).location == "https://example.org:8443/")
+        #expect(Self.respond("http://evil.example.com/").location == "https://chat.example.org/")
+        #expect(Self.respond("/a\r\nb").location == "https://chat.example.org/")
+        #expect(Self.respond("/", .POST).status == .methodNotAllowed)
+    }
+}
