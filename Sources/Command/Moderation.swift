@@ -256,15 +256,6 @@ func inert(_ text: String) -> String {
 
 private func place(_ address: String) -> String { address.isEmpty ? "" : "  from \(address)" }
 
-extension BanSubject {
-    fileprivate var text: String {
-        switch self {
-        case .identity(let id): "\(id)"
-        case .address(let text): text
-        }
-    }
-}
-
 extension AuditEntry {
     /// Returns the audit log entry for an action of a `confab` command.
     static func byOperator(_ action: String, _ subject: String, detail: String = "") -> AuditEntry {

@@ -38,12 +38,16 @@ package struct DatagramCounters: Equatable, Sendable {
     package var reads: UInt64 = 0
     /// The number of received datagrams.
     package var received: UInt64 = 0
+    /// The bytes of the received datagrams, without headers of UDP and IP.
+    package var receivedBytes: UInt64 = 0
     /// The number of system calls that sent datagrams.
     package var writes: UInt64 = 0
     /// The number of messages that the kernel accepted. With UDP GSO, a message is one or more datagrams.
     package var messages: UInt64 = 0
     /// The number of sent datagrams.
     package var sent: UInt64 = 0
+    /// The bytes of all datagrams that were to be sent, lost ones included, without headers of UDP and IP.
+    package var offeredBytes: UInt64 = 0
     /// The number of times that sending had to wait for a full socket.
     package var waits: UInt64 = 0
 
@@ -53,9 +57,11 @@ package struct DatagramCounters: Equatable, Sendable {
     package static func += (left: inout DatagramCounters, right: DatagramCounters) {
         left.reads &+= right.reads
         left.received &+= right.received
+        left.receivedBytes &+= right.receivedBytes
         left.writes &+= right.writes
         left.messages &+= right.messages
         left.sent &+= right.sent
+        left.offeredBytes &+= right.offeredBytes
         left.waits &+= right.waits
     }
 }
@@ -107,6 +113,7 @@ package final class BatchedDatagrams: DatagramIO {
         for index in 0..<UInt32(count) {
             let length = Int(confab_batch_length(batch, index))
             guard length > 0, let source = TransportAddress(confab_batch_source(batch, index).pointee) else { continue }
+            counters.receivedBytes &+= UInt64(length)
             let arrivedAt = MediaTime(nanoseconds: confab_batch_arrival(batch, index))
             let piece = UnsafeMutableRawBufferPointer(start: confab_batch_bytes(batch, index), count: length)
             let segment = takesPieces ? Int(confab_batch_segment(batch, index)) : 0
@@ -151,6 +158,7 @@ package final class BatchedDatagrams: DatagramIO {
                 )
                 filled += 1
                 datagrams += message.count
+                counters.offeredBytes &+= UInt64(message.length)
             }
             let sender = BatchSender(sends: sends, socket: sockets[Int(socket)])
             let lostHere = transmit(Int(filled), over: sender, &waiting, &counters)
@@ -208,6 +216,7 @@ package final class PlainDatagrams: DatagramIO {
         guard count > 0, let address = TransportAddress(source) else { return 0 }
         counters.reads &+= 1
         counters.received &+= 1
+        counters.receivedBytes &+= UInt64(count)
         body(UnsafeMutableRawBufferPointer(rebasing: memory[..<count]), address, .monotonic)
         return 1
     }
@@ -224,6 +233,7 @@ package final class PlainDatagrams: DatagramIO {
                 bytes: UnsafeRawBufferPointer(arena.bytes(of: message)), remote: message.path.remote,
                 socket: sockets[Int(message.path.socket)]
             )
+            counters.offeredBytes &+= UInt64(message.length)
             let lostHere = transmit(1, over: sender, &waiting, &counters)
             counters.sent &+= UInt64(clamping: 1 - lostHere)
             lost += lostHere

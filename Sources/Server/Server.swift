@@ -39,6 +39,8 @@ public struct ConfabServer: Sendable {
     var makeRecorder: RecorderFactory?
     /// Makes what composes broadcasts; nil for what runs a compositor. Tests replace it.
     var makeBroadcaster: BroadcasterFactory?
+    /// Called with the port of the operator's page when it is open. Tests set it.
+    var onAdminReady: @Sendable (Int) -> Void = { _ in }
 
     /// The server's port and URL, and messages for the operator. Passed to `onReady` when the server is listening.
     public struct Ready: Sendable {
@@ -176,7 +178,10 @@ public struct ConfabServer: Sendable {
             on: group.next(), clock: clock, media: media?.plane, pushes, stored.projects)
         media?.deliver { [logger] event in
             event.log(to: logger)
-            gateway.eventLoop.execute { gateway.value.runner.submit(.media(event)) }
+            gateway.eventLoop.execute {
+                gateway.value.noteForAdmin(event)
+                gateway.value.runner.submit(.media(event))
+            }
         }
         endpoints.tell(gateway)
         let disk = DiskSpace(directory: configuration.dataDirectory, minimum: configuration.storage.minFreeSpace)
@@ -266,6 +271,7 @@ public struct ConfabServer: Sendable {
                 )
             )
         }
+        services += try adminServices(gateway, media?.plane, clock)
         if let composer { services.append(ComposerStop(composer: composer)) }
         if let uploads = try await ArchiveUploads(configuration.archives.bucket, gateway, archives, clock) {
             services.append(uploads)
@@ -282,6 +288,30 @@ public struct ConfabServer: Sendable {
                 gateway: gateway, live: live, supervisor: supervisor, fence: fence,
                 closesConnections: broadcaster == nil, logger: logger))
         return (gateway, services, fence)
+    }
+
+    /// Returns the services of the operator's page; none if it is off.
+    private func adminServices(
+        _ gateway: NIOLoopBound<Gateway>, _ media: MediaPlane?, _ clock: ServerClock
+    ) throws -> [any Service] {
+        guard configuration.admin.port != nil else { return [] }
+        let token = try configuration.admin.token ?? AdminTokenFile.open(in: configuration.dataDirectory)
+        let host = configuration.admin.host
+        if host != "localhost", IPAddress(host)?.isLoopback != true {
+            logger.warning(
+                """
+                The operator's page is not on a loopback address. Use a proxy with HTTPS, or the token is sent \
+                unencrypted.
+                """, metadata: ["host": "\(host)"])
+        }
+        let keeper = AdminFigureKeeper(startedAt: clock.wallNow)
+        return [
+            AdminSampler(gateway: gateway, media: media, clock: clock, keeper: keeper),
+            AdminEndpoint(
+                configuration: configuration, token: token, figures: keeper,
+                desk: AdminDesk(gateway: gateway, storage: storage, clock: clock), logger: logger,
+                onReady: onAdminReady),
+        ]
     }
 
     private func clusterService(

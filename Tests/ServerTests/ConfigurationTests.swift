@@ -156,6 +156,7 @@ import Testing
     @Test(arguments: [
         "tls:\n  certificate: a.pem", "ice:\n  turnUsername: a", "ice:\n  turnServers: [turn:t.example]",
         "ice:\n  turnSecret: s\n  turnUsername: u\n  turnPassword: p", "metrics:\n  port: 8080",
+        "admin:\n  port: 8080", "admin:\n  port: 9464",
         "roulette:\n  firstSkipWait: 61s",
     ])
     func conflictingValuesAreRejected(yaml: String) {

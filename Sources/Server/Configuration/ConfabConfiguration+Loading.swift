@@ -154,6 +154,10 @@ extension ConfabConfiguration {
         require(
             !metrics.isEnabled || metrics.port != port || port == 0, "metrics.port",
             "must differ from port, because metrics must not be public")
+        require(
+            admin.port == nil || admin.port == 0
+                || (admin.port != port && (!metrics.isEnabled || admin.port != metrics.port)), "admin.port",
+            "must differ from port, because the operator's page must not be public, and from metrics.port")
         return found + acmeConflicts + cluster.conflicts(storage: storage)
     }
 }

@@ -34,6 +34,7 @@ public struct ConfabConfiguration: Sendable, Equatable {
     public var acme = ACME()
     public var log = Log()
     public var metrics = Metrics()
+    public var admin = Admin()
     public var media = Media()
     public var ice = ICE()
     public var limits = Limits()
@@ -101,6 +102,16 @@ public struct ConfabConfiguration: Sendable, Equatable {
             case .auto: host == "localhost" || IPAddress(host)?.isLoopback == true
             }
         }
+    }
+
+    /// Whether and where the operator's page is served.
+    public struct Admin: Sendable, Equatable {
+        public var host = "127.0.0.1"
+        /// The TCP port; nil for no operator's page.
+        public var port: Int?
+        /// The token that the page requires; nil for the one in the data directory.
+        public var token: SecretText?
+        public init() {}
     }
 
     /// Settings for archives that have ended.

@@ -133,6 +133,22 @@ extension Setting {
                 + "free.",
             "With true, the server does not start if it cannot serve them."),
         Setting(
+            "admin.port", \.admin.port, .optional(port, empty: "no operator's page"),
+            "TCP port for the operator's page, GET /admin. Must differ from the public port.",
+            "The page shows what the server does, reports and bans, and requires a token. See "
+                + "docs/operations.md#the-operators-page."),
+        Setting(
+            "admin.host", \.admin.host, .host, "Address for the operator's page.",
+            "The page has no HTTPS of its own. On any other address than a loopback one, the token is sent unencrypted, "
+                + "unless a proxy adds HTTPS."),
+        Setting(
+            "admin.token", \.admin.token,
+            .optional(
+                .secret("32 to 256 characters without spaces", where: AdminTokenFile.isToken),
+                empty: "the one in the file admin-token in the data directory"),
+            "Token that the operator's page requires. Without it, the server creates the file admin-token.",
+            "Prefer the file or the environment variable CONFAB_ADMIN_TOKEN to a value here.", isSecret: true),
+        Setting(
             "storage.url", \.storage.url,
             .optional(
                 .secret(

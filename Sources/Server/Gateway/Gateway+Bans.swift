@@ -55,6 +55,14 @@ extension BanSubject {
             return nil
         }
     }
+
+    /// The subject as ``init(text:)`` reads it.
+    public var text: String {
+        switch self {
+        case .identity(let id): "\(id)"
+        case .address(let text): text
+        }
+    }
 }
 
 extension Storage {

@@ -79,6 +79,8 @@ final class Gateway {
     var archiveFiles: ArchiveFiles?
     /// The bucket to which complete archives are moved; nil without one.
     var archiveBucket: S3Bucket?
+    /// What the operator's page shows of media. It stays empty without the page.
+    var adminMedia = AdminMediaLog()
     /// Signs that this server can be reached.
     var doorTraffic = DoorTraffic()
     /// Why the cluster sends no new clients to this node. Set when the server starts, if it is a node.

@@ -61,32 +61,6 @@ extension PushRegistration {
 }
 
 extension JSONWriter {
-    fileprivate mutating func member(_ name: String, _ value: String) {
-        self.name(name)
-        string(value)
-    }
-
-    fileprivate mutating func member(_ name: String, _ value: Int64) {
-        self.name(name)
-        integer(value)
-    }
-
-    fileprivate mutating func member(_ name: String, _ value: Bool) {
-        self.name(name)
-        bool(value)
-    }
-
-    fileprivate mutating func list<Row>(_ name: String, _ rows: [Row], _ members: (inout JSONWriter, Row) -> Void) {
-        self.name(name)
-        beginArray()
-        for row in rows {
-            beginObject()
-            members(&self, row)
-            endObject()
-        }
-        endArray()
-    }
-
     fileprivate mutating func write(_ profile: Profile) {
         beginObject()
         member("name", profile.name)

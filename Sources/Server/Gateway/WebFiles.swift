@@ -42,8 +42,9 @@ struct WebFiles: Sendable {
     /// Whether files are read from the disk for each request, and not from the executable.
     var readsDisk: Bool { directory != nil }
 
-    func file(_ path: String) -> File? {
-        guard let name = Self.name(of: path, features) else { return nil }
+    func file(_ path: String) -> File? { Self.name(of: path, features).flatMap(read) }
+
+    private func read(_ name: String) -> File? {
         // Serve only names of embedded files, so that no path from a request reaches the file system.
         guard let directory, files[name] != nil else { return files[name] }
         return Self.file(name, features) { name in
@@ -120,7 +121,23 @@ struct WebFiles: Sendable {
     }
 
     private static func folderFile(_ path: String) -> String? {
-        folders.contains { path.hasPrefix("/\($0)/") } ? String(path.dropFirst()) : nil
+        guard !path.hasPrefix("/\(adminFolder)") else { return nil }
+        return folders.contains { path.hasPrefix("/\($0)/") } ? String(path.dropFirst()) : nil
+    }
+
+    /// The files of the operator's page, which the public port does not serve.
+    private static let adminFolder = "app/admin/"
+
+    /// Returns a file that the port of the operator's page serves: the page and what it loads; nil for any other path.
+    func adminFile(_ path: String) -> File? {
+        switch path {
+        case "/admin": read(Self.adminFolder + "index.html")
+        case "/favicon.ico": read("app/favicon.svg")
+        case _ where path.hasPrefix("/\(Self.adminFolder)") && !path.hasSuffix(".html"), "/app/favicon.svg",
+            _ where path.hasPrefix("/app/shared/"):
+            read(String(path.dropFirst()))
+        default: nil
+        }
     }
 
     /// Returns a page as it is served. A line such as `<!-- include "../app/shared/head.html" -->` is replaced with

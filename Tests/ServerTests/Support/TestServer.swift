@@ -19,11 +19,12 @@ struct TestServer: Sendable {
     ///   - reloading: when and how the server reloads its configuration.
     ///   - recorder: what records sessions; nil for the server's own recorder.
     ///   - broadcaster: what composes broadcasts; nil for the server's own, if it has one.
+    ///   - admin: what gets the port of the operator's page, if the configuration enables it.
     ///   - configure: changes settings. All timeouts are settings, so tests can shorten them.
     static func run<Result: Sendable>(
         dataDirectory: String? = nil, prometheus: PrometheusMetrics? = nil, supervisor: Supervisor? = nil,
         logger: Logger? = nil, log: LogSettings? = nil, reloading: Reloading? = nil,
-        recorder: TestServerRecorder? = nil, broadcaster: TestServerBroadcaster? = nil,
+        recorder: TestServerRecorder? = nil, broadcaster: TestServerBroadcaster? = nil, admin: AdminPort? = nil,
         _ configure: (inout ConfabConfiguration) -> Void = { _ in },
         _ body: @escaping @Sendable (TestServer) async throws -> Result
     ) async throws -> Result {
@@ -50,6 +51,7 @@ struct TestServer: Sendable {
         ) { announce.yield($0.port) }
         server.makeRecorder = recorder?.make
         server.makeBroadcaster = broadcaster?.make
+        if let admin { server.onAdminReady = { admin.announce.yield($0) } }
         let running = server
         // Not a child task, so that a test that fails or exceeds its time limit does not cancel its server too. Hummingbird
         // starts its graceful shutdown in a task of its own. If the server were canceled meanwhile, that task could find the
@@ -93,4 +95,18 @@ struct TestServerRecorder: Sendable {
 /// Makes the broadcaster of a test server, in the same way.
 struct TestServerBroadcaster: Sendable {
     let make: BroadcasterFactory
+}
+
+/// The port of the operator's page of a test server.
+struct AdminPort: Sendable {
+    fileprivate let announce: AsyncStream<Int>.Continuation
+    private let ports: AsyncStream<Int>
+
+    init() { (ports, announce) = AsyncStream<Int>.makeStream() }
+
+    /// Waits until the page is served. Call this once.
+    func opened() async throws -> Int {
+        for await port in ports { return port }
+        throw CancellationError()
+    }
 }

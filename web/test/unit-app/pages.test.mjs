@@ -14,7 +14,7 @@ const pages = new Map(found.filter(([, text]) => text !== null));
 /** Without scripts: it leads to another page. */
 const isPlain = (name) => name === 'lan';
 /** Not for everyone: it has no description for search, and nobody installs the app from there. */
-const isInternal = (name) => ['lan', 'try'].includes(name);
+const isInternal = (name) => ['lan', 'try', 'admin'].includes(name);
 
 /** From a page's address to the server's: `/room/<name>` is one folder further down than all others. */
 const up = (name) => (name === 'room' ? '../' : '');
@@ -22,7 +22,7 @@ const up = (name) => (name === 'room' ? '../' : '');
 const headOf = (text) => /<head>\n([\s\S]*?)\n<\/head>/.exec(text)[1].split('\n').map((line) => line.trim());
 
 test('all pages are found', () => {
-  assert.deepEqual([...pages.keys()].sort(), ['check', 'front', 'lan', 'nearby', 'room', 'rooms', 'strangers', 'try']);
+  assert.deepEqual([...pages.keys()].sort(), ['admin', 'check', 'front', 'lan', 'nearby', 'room', 'rooms', 'strangers', 'try']);
 });
 
 test('all pages have the same lines in their heads, but for what is their own', () => {

@@ -1,0 +1,133 @@
+import NIOCore
+import Signaling
+import Wire
+
+/// What an operator decides on the operator's page. A returned decision is stored with its entry in the audit log, and
+/// bans are in effect.
+struct AdminDesk: Sendable {
+    /// Maximum length of a reason in bytes of UTF-8.
+    static let maxReason = 500
+    /// Reports, and entries of the audit log, in one response.
+    static let maxRows = 100
+    /// Bans in one response, the newest.
+    static let maxBans = 500
+
+    let gateway: NIOLoopBound<Gateway>
+    let storage: any Storage
+    let clock: ServerClock
+
+    /// A ban that an operator requests.
+    struct Sentence: Equatable, Sendable {
+        var reason: String
+        /// Nil for a permanent ban.
+        var duration: Duration?
+
+        /// Reads `reason` and `duration` of a request. Without `duration`, the ban is permanent.
+        init(_ members: JSONObject) throws(WireError) {
+            switch members["reason"] {
+            case nil: reason = ""
+            case .string(let text)? where text.utf8.count <= AdminDesk.maxReason: reason = text.withoutNUL
+            default:
+                throw WireError(.malformed, "\"reason\" must be text of at most \(AdminDesk.maxReason) bytes.")
+            }
+            guard let wanted = members["duration"] else {
+                duration = nil
+                return
+            }
+            guard case .string(let text) = wanted, let length = DurationText.parse(text), length > .zero,
+                length <= Self.longest
+            else {
+                throw WireError(
+                    .malformed,
+                    "\"duration\" must be a number and a unit, such as 2h or 30d, of at most 3650d. "
+                        + "Omit it for a permanent ban.")
+            }
+            duration = length
+        }
+
+        private static let longest: Duration = .seconds(3650 * 86400)
+    }
+
+    // MARK: Reports
+
+    func reports(includingClosed: Bool) async throws -> [StoredReport] {
+        try await storage.reports(includingClosed: includingClosed, limit: Self.maxRows)
+    }
+
+    /// Bans the reported person, their account and their address, and closes the report. If this fails halfway, the report
+    /// stays open, and doing it again is harmless.
+    ///
+    /// - Returns: what was banned.
+    func ban(report id: Int64, _ sentence: Sentence) async throws -> [Ban] {
+        guard let stored = try await storage.report(id: id) else { throw Self.noReport }
+        let bans = try await storage.banSubjects(of: stored.report).map { makeBan($0, sentence) }
+        for ban in bans { try await add(ban) }
+        try await storage.closeReport(id: id, at: clock.wallNow, recording: entry("report.close", "\(id)", "banned"))
+        try await applyBans()
+        return bans
+    }
+
+    /// Closes a report without a ban.
+    func dismiss(report id: Int64) async throws {
+        let closing = entry("report.close", "\(id)", "dismissed")
+        guard try await storage.closeReport(id: id, at: clock.wallNow, recording: closing) else { throw Self.noReport }
+    }
+
+    private static let noReport = WireError(
+        .notFound, "This report does not exist, or was closed or deleted. Load the list again.")
+
+    // MARK: Bans
+
+    /// Returns the newest active bans, and how many there are in all.
+    func bans() async throws -> (count: Int, bans: [Ban]) {
+        let all = try await storage.bans(at: clock.wallNow)
+        return (all.count, Array(all.suffix(Self.maxBans).reversed()))
+    }
+
+    /// Returns everything that is banned now.
+    func bannedSubjects() async throws -> Set<BanSubject> {
+        Set(try await storage.bans(at: clock.wallNow).map(\.subject))
+    }
+
+    func ban(subject: BanSubject, _ sentence: Sentence) async throws -> Ban {
+        let ban = makeBan(subject, sentence)
+        try await add(ban)
+        try await applyBans()
+        return ban
+    }
+
+    func lift(_ subject: BanSubject) async throws {
+        guard try await storage.removeBan(subject, recording: entry("ban.remove", subject.text)) else {
+            throw WireError(.notFound, "There is no ban of this identity or address. Load the list again.")
+        }
+        try await applyBans()
+    }
+
+    private func makeBan(_ subject: BanSubject, _ sentence: Sentence) -> Ban {
+        let now = clock.wallNow
+        return Ban(
+            subject: subject, reason: sentence.reason, createdAt: now, expiresAt: sentence.duration.map { now + $0 })
+    }
+
+    private func add(_ ban: Ban) async throws {
+        try await storage.addBan(ban, recording: entry("ban.add", ban.subject.text, ban.reason))
+    }
+
+    /// Applies the stored bans now. `BanWatch` notices only changes of other processes.
+    private func applyBans() async throws {
+        let bans = try await storage.bans(at: .distantPast)
+        let gateway = gateway
+        try await gateway.eventLoop.submit { gateway.value.update(bans: bans) }.get()
+    }
+
+    // MARK: Audit log
+
+    func audit() async throws -> [AuditEntry] {
+        try await storage.audit(since: .distantPast, limit: Self.maxRows)
+    }
+
+    private func entry(_ action: String, _ subject: String, _ detail: String = "") -> AuditEntry {
+        AuditEntry(
+            at: clock.wallNow, actor: AuditEntry.operatorActor, action: action, subject: subject, detail: detail)
+    }
+}

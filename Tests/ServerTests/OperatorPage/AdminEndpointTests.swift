@@ -1,0 +1,242 @@
+import Foundation
+import Logging
+import Signaling
+import Testing
+import Wire
+
+@testable import Server
+
+@Suite("The operator's page", .ownThreads, .timeLimit(.minutes(2))) struct AdminEndpointTests {
+    private static let token = "f00dfeedf00dfeedf00dfeedf00dfeed"
+
+    /// The operator's page of a test server.
+    private struct Desk: Sendable {
+        let place: WHIPPlace
+        let base: String
+
+        func ask(
+            _ method: String, _ path: String, _ body: String = "", token: String? = AdminEndpointTests.token
+        ) async throws -> WHIPPlace.Answer {
+            try await place.ask(
+                method, base + path, token: token, body.isEmpty ? [:] : ["Content-Type": "application/json"], body)
+        }
+
+        func list(_ path: String, _ name: String) async throws -> [JSONObject] {
+            let answer = try await ask("GET", path)
+            #expect(answer.status == 200, "\(answer.text)")
+            guard case .array(let elements)? = try answer.object()[name] else { return [] }
+            return elements.compactMap { if case .object(let object) = $0 { object } else { nil } }
+        }
+    }
+
+    private static func withDesk(
+        logger: Logger? = nil, _ configure: (inout ConfabConfiguration) -> Void = { _ in },
+        _ body: @escaping @Sendable (TestServer, Desk) async throws -> Void
+    ) async throws {
+        let admin = AdminPort()
+        try await TestServer.run(
+            logger: logger, admin: admin,
+            {
+                $0.admin.port = 0
+                $0.admin.token = SecretText(token)
+                configure(&$0)
+            }
+        ) { server in
+            let port = try await admin.opened()
+            try await body(server, Desk(place: try WHIPPlace(server), base: "http://127.0.0.1:\(port)"))
+        }
+    }
+
+    private static let paths = [
+        "/admin/api/overview", "/admin/api/sessions", "/admin/api/reports", "/admin/api/bans", "/admin/api/audit",
+        "/admin/api/recordings",
+    ]
+
+    @Test("every request to the interface needs the token, and the log contains no token")
+    func tokens() async throws {
+        let log = LogLines(level: .trace)
+        try await Self.withDesk(logger: log.logger) { _, desk in
+            for path in Self.paths {
+                let none = try await desk.ask("GET", path, token: nil)
+                #expect(none.status == 401 && none.code == "token_malformed", "\(path)")
+                #expect(try await desk.ask("GET", path).status == 200, "\(path)")
+            }
+            for path in [
+                "/admin/api/reports/1/ban", "/admin/api/reports/1/dismiss", "/admin/api/bans", "/admin/api/bans/lift",
+            ] {
+                #expect(try await desk.ask("POST", path, "{}", token: nil).status == 401, "\(path)")
+            }
+            let wrong = "0000feedf00dfeedf00dfeedf00dfeed"
+            for _ in 0..<10 {
+                let refused = try await desk.ask("GET", Self.paths[0], token: wrong)
+                #expect(refused.status == 401 && refused.code == "token_signature")
+            }
+            let blocked = try await desk.ask("GET", Self.paths[0])
+            #expect(blocked.status == 429 && blocked["Retry-After"] != nil)
+            #expect(log.contains("Wrong token"))
+            #expect(!log.contains(Self.token) && !log.contains(wrong))
+        }
+    }
+
+    @Test("the page and its files are on its own port only, and may not be stored or framed")
+    func ports() async throws {
+        try await Self.withDesk { server, desk in
+            for path in [
+                "/admin", "/app/admin/main.js", "/app/admin/admin.css", "/app/shared/style.css", "/app/favicon.svg",
+            ] {
+                let file = try await desk.ask("GET", path, token: nil)
+                #expect(file.status == 200, "\(path)")
+                #expect(file["Cache-Control"] == "no-store" && file["X-Frame-Options"] == "DENY", "\(path)")
+                #expect(file["Content-Security-Policy"]?.contains("frame-ancestors 'none'") == true)
+            }
+            for path in [
+                "/app/admin/index.html", "/app/strangers/main.js", "/lib/index.js", "/health", "/admin/api/none",
+            ] {
+                #expect(try await desk.ask("GET", path).status == 404, "\(path)")
+            }
+            let sharing = try await desk.ask("GET", Self.paths[0])
+            #expect(sharing["Access-Control-Allow-Origin"] == nil && sharing["Cache-Control"] == "no-store")
+            let publicPaths = Self.paths + ["/admin", "/admin/", "/app/admin/main.js", "/app/admin/index.html"]
+            for path in publicPaths {
+                let answer = try await desk.place.ask("GET", path, token: Self.token)
+                #expect(answer.status == 404, "\(path) on the public port")
+            }
+            #expect(try await desk.place.ask("POST", "/admin/api/bans", token: Self.token, [:], "{}").status != 200)
+        }
+    }
+
+    @Test("without admin.port there is no page, and its token is not created")
+    func off() async throws {
+        try await TestServer.run { server in
+            #expect(!FileManager.default.fileExists(atPath: server.dataDirectory + "/admin-token"))
+            let answer = try await WHIPPlace(server).ask("GET", "/admin")
+            #expect(answer.status == 404)
+        }
+    }
+
+    @Test("a report is handled from the complaint to the ban, which applies at once and can be lifted")
+    func complaint() async throws {
+        try await Self.withDesk { server, desk in
+            let (ann, bob) = (try await server.client(), try await SocketClient.connect(port: server.port))
+            let secret = try #require(try await bob.greet().identity)
+            try await ann.say(.roulette(.start(.init())))
+            let bobs = try await bob.meet()
+            let anns = try await ann.hear("match") {
+                if case .roulette(.matched(let matched)) = $0 { matched } else { nil }
+            }
+            _ = try await ann.join(anns.publish)
+            let joined = try await bob.join(bobs.publish)
+            try await bob.say(
+                .session(.signal(.init(session: joined.session, type: "chat", data: "an <b>insult</b>"))))
+            _ = try await ann.hear("chat") {
+                if case .session(.signal(let signal)) = $0, signal.data == "an <b>insult</b>" { true } else { nil }
+            }
+            try await ann.ask(.roulette(.report(.init(reason: "rude"))))
+
+            let report = try #require(try await desk.list("/admin/api/reports", "reports").first)
+            #expect(report["reason"] == .string("rude") && report["banned"] == .bool(false))
+            guard case .array(let lines)? = report["lines"], case .object(let line)? = lines.first,
+                case .integer(let id)? = report["id"], case .string(let against)? = report["against"]
+            else {
+                Issue.record("the report has no evidence: \(report)")
+                return
+            }
+            #expect(line["text"] == .string("an <b>insult</b>") && line["from"] == .string("reported"))
+
+            let banned = try await desk.ask(
+                "POST", "/admin/api/reports/\(id)/ban", #"{"reason":"insults","duration":"7d"}"#)
+            #expect(banned.status == 200, "\(banned.text)")
+            #expect(try await bob.hearClose() == CloseCode.forbidden.rawValue)
+            await #expect(throws: (any Error).self) { try await server.client(identity: secret) }
+
+            #expect(try await desk.list("/admin/api/reports", "reports").isEmpty)
+            let closed = try await desk.list("/admin/api/reports?all=1", "reports")
+            #expect(closed.first?["banned"] == .bool(true) && closed.first?["closedAt"] != nil)
+            let bans = try await desk.list("/admin/api/bans", "bans")
+            #expect(
+                bans.contains {
+                    $0["subject"] == .string(against) && $0["reason"] == .string("insults") && $0["until"] != nil
+                })
+            let actions = try await desk.list("/admin/api/audit", "entries").map { $0["action"] }
+            #expect(actions.contains(.string("ban.add")) && actions.first == .string("report.close"))
+
+            for case .string(let subject)? in bans.map({ $0["subject"] }) {
+                #expect(try await desk.ask("POST", "/admin/api/bans/lift", #"{"subject":"\#(subject)"}"#).status == 204)
+            }
+            #expect(try await desk.list("/admin/api/bans", "bans").isEmpty)
+            _ = try await server.client(identity: secret)
+        }
+    }
+
+    @Test("a report is dismissed once, and what does not exist is not found")
+    func dismissing() async throws {
+        try await Self.withDesk { server, desk in
+            let (ann, bob) = (try await server.client(), try await server.client())
+            try await ann.say(.roulette(.start(.init())))
+            _ = try await bob.meet()
+            try await bob.ask(.roulette(.report(.init(reason: ""))))
+            guard case .integer(let id)? = try await desk.list("/admin/api/reports", "reports").first?["id"] else {
+                Issue.record("there is no report")
+                return
+            }
+            #expect(try await desk.ask("POST", "/admin/api/reports/\(id)/dismiss", "{}").status == 204)
+            #expect(try await desk.ask("POST", "/admin/api/reports/\(id)/dismiss", "{}").status == 404)
+            #expect(try await desk.ask("POST", "/admin/api/reports/999/ban", "{}").status == 404)
+            #expect(try await desk.ask("POST", "/admin/api/bans/lift", #"{"subject":"192.0.2.1"}"#).status == 404)
+            #expect(try await desk.list("/admin/api/bans", "bans").isEmpty)
+            let entry = try #require(try await desk.list("/admin/api/audit", "entries").first)
+            #expect(entry["detail"] == .string("dismissed") && entry["actor"] == .string("operator"))
+        }
+    }
+
+    @Test("malformed bans are refused with a sentence, and nothing is stored")
+    func malformed() async throws {
+        let bodies = [
+            "", "[]", "{", #"{"subject":"nobody"}"#, #"{"subject":7}"#, #"{"subject":"192.0.2.1","duration":"soon"}"#,
+            #"{"subject":"192.0.2.1","duration":"0s"}"#, #"{"subject":"192.0.2.1","duration":"99999d"}"#,
+            #"{"subject":"192.0.2.1","duration":7}"#, #"{"subject":"192.0.2.1","reason":7}"#,
+            #"{"subject":"192.0.2.1","reason":"\#(String(repeating: "x", count: 501))"}"#,
+        ]
+        try await Self.withDesk { _, desk in
+            for body in bodies {
+                let answer = try await desk.ask("POST", "/admin/api/bans", body)
+                #expect(answer.status == 400 && answer.code == "malformed", "\(body): \(answer.text)")
+            }
+            #expect(try await desk.list("/admin/api/bans", "bans").isEmpty)
+        }
+    }
+
+    @Test("a body that is too large is refused, and so is a report without a number")
+    func sizes() async throws {
+        try await Self.withDesk { _, desk in
+            let large = #"{"subject":"\#(String(repeating: "1", count: 5000))"}"#
+            let refused = try await desk.ask("POST", "/admin/api/bans", large)
+            #expect(refused.status == 413)
+            let unknown = try await desk.ask("POST", "/admin/api/reports/x/ban", "{}")
+            #expect(unknown.status == 400)
+        }
+    }
+
+    @Test("rooms are listed with their people, and the figures count them")
+    func sessions() async throws {
+        try await Self.withDesk { server, desk in
+            let ann = try await server.client()
+            let entered = try await ann.enter(.init(name: try #require(RoomName("garden")), displayName: "Ann"))
+            let session = try #require(try await desk.list("/admin/api/sessions", "sessions").first)
+            #expect(session["room"] == .string("garden") && session["id"] == .string(entered.admission.session.text))
+            guard case .array(let members)? = session["members"], case .object(let member)? = members.first else {
+                Issue.record("the session has no members: \(session)")
+                return
+            }
+            #expect(member["name"] == .string("Ann") && member["reconnecting"] == .bool(false))
+            let overview = try await desk.ask("GET", "/admin/api/overview?since=0").object()
+            #expect(overview["version"] == .string(ConfabServer.version))
+            guard case .array(let samples)? = overview["samples"] else {
+                Issue.record("there are no samples")
+                return
+            }
+            #expect(samples.count <= AdminHistory.maxSamples)
+            #expect(try await desk.list("/admin/api/overview?since=\(Int64.max)", "samples").isEmpty)
+        }
+    }
+}

@@ -1,0 +1,160 @@
+import Foundation
+import Signaling
+import Testing
+import Wire
+
+@testable import Server
+
+@Suite("The token of the operator's page") struct AdminDoorTests {
+    private let token = SecretText("f00dfeedf00dfeedf00dfeedf00dfeed")
+    private let start = Timestamp(milliseconds: 1_000_000)
+    private let here = IPAddress("192.0.2.1")!
+
+    @Test("only the whole token opens the page")
+    func comparing() {
+        var door = AdminDoor(token)
+        #expect(door.check(token.revealed, from: here, now: start) == .admitted)
+        #expect(door.check(nil, from: here, now: start) == .missing)
+        for wrong in ["", "f00d", token.revealed + "0", token.revealed.uppercased(), " " + token.revealed] {
+            #expect(door.check(wrong, from: here, now: start) == .wrong, "\(wrong)")
+        }
+    }
+
+    @Test("after ten wrong tokens, not even the right one of this address is compared, until time has passed")
+    func guessing() throws {
+        var door = AdminDoor(token)
+        for _ in 0..<10 { #expect(door.check("wrong", from: here, now: start) == .wrong) }
+        guard case .blocked(let wait) = door.check(token.revealed, from: here, now: start) else {
+            Issue.record("the address is not blocked")
+            return
+        }
+        #expect(wait > .zero && wait <= .seconds(6))
+        let there = try #require(IPAddress("192.0.2.2"))
+        #expect(door.check(token.revealed, from: there, now: start) == .admitted)
+        #expect(door.check(token.revealed, from: here, now: start + wait) == .admitted)
+    }
+
+    @Test("a request without a token does not count, so that other pages cannot lock an operator out")
+    func missing() {
+        var door = AdminDoor(token)
+        for _ in 0..<100 { #expect(door.check(nil, from: here, now: start) == .missing) }
+        #expect(door.check(token.revealed, from: here, now: start) == .admitted)
+    }
+
+    @Test("all addresses of an IPv6 /64 count as one")
+    func blocks() throws {
+        var door = AdminDoor(token)
+        for number in 1...10 {
+            let address = try #require(IPAddress("2001:db8::\(number)"))
+            #expect(door.check("wrong", from: address, now: start) == .wrong)
+        }
+        let next = try #require(IPAddress("2001:db8::99"))
+        guard case .blocked = door.check("wrong", from: next, now: start) else {
+            Issue.record("the block is not blocked")
+            return
+        }
+    }
+
+    @Test("guesses from many addresses take a bounded amount of memory")
+    func manyAddresses() throws {
+        var door = AdminDoor(token)
+        for number in 0..<(AdminDoor.maxAddresses + 20) {
+            let address = try #require(IPAddress("10.\(number >> 8).\(number & 255).1"))
+            _ = door.check("wrong", from: address, now: start)
+        }
+        // Further addresses share one budget.
+        let last = try #require(IPAddress("172.16.0.1"))
+        guard case .blocked = door.check(token.revealed, from: last, now: start) else {
+            Issue.record("the shared budget is not used up")
+            return
+        }
+    }
+
+    @Test("the file is created once, for its owner only, and must contain a token")
+    func file() throws {
+        let directory = FileManager.default.temporaryDirectory.appending(path: "confab-admin-\(UUID().uuidString)").path
+        try PrivateFiles.makeDirectory(directory)
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        let made = try AdminTokenFile.open(in: directory)
+        #expect(AdminTokenFile.isToken(made.revealed))
+        #expect(try AdminTokenFile.open(in: directory) == made)
+        let path = directory + "/" + AdminTokenFile.fileName
+        let mode = try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
+        #expect(mode == 0o600)
+        try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: path)
+        #expect(throws: DataDirectoryError.self) { try AdminTokenFile.open(in: directory) }
+        for text in ["", "short\n", String(repeating: "x ", count: 40)] {
+            try PrivateFiles.replace(path, contents: Array(text.utf8), suffix: "test")
+            let error = #expect(throws: DataDirectoryError.self) { try AdminTokenFile.open(in: directory) }
+            #expect(error?.description.contains(path) == true)
+        }
+    }
+}
+
+@Suite("The figures of the operator's page") struct AdminHistoryTests {
+    private let start = Timestamp(milliseconds: 1_000_000)
+
+    private func totals(cpu: Double? = nil, bytes: UInt64 = 0) -> AdminTotals {
+        AdminTotals(cpuSeconds: cpu, bytesIn: bytes, bytesOut: 2 * bytes, packetsForwarded: bytes / 100, switches: 0)
+    }
+
+    @Test("rates are per second since the sample before, also if a sample came late")
+    func rates() throws {
+        var history = AdminHistory()
+        history.add(AdminFigures(clients: 1), totals(cpu: 3, bytes: 1000), at: start, wallNow: start)
+        let later = start + .seconds(10)
+        history.add(AdminFigures(clients: 2), totals(cpu: 8, bytes: 11_000), at: later, wallNow: later)
+        let (first, second) = (history.samples[0], history.samples[1])
+        #expect(first.cores == nil && first.bitsIn == 0)
+        #expect(second.figures.clients == 2 && second.cores == 0.5)
+        #expect((second.bitsIn, second.bitsOut, second.packets) == (8000, 16_000, 10))
+    }
+
+    @Test("totals that shrink, and a clock that stands still, give no rates")
+    func oddities() {
+        var history = AdminHistory()
+        history.add(AdminFigures(), totals(cpu: 9, bytes: 9000), at: start, wallNow: start)
+        history.add(AdminFigures(), totals(cpu: 9, bytes: 9900), at: start, wallNow: start)
+        history.add(AdminFigures(), totals(cpu: 1, bytes: 10), at: start + .seconds(5), wallNow: start)
+        #expect(history.samples.map(\.bitsIn) == [0, 0, 0])
+        #expect(history.samples.map(\.cores) == [nil, nil, 0])
+    }
+
+    @Test("an hour is kept")
+    func bounds() {
+        var history = AdminHistory()
+        for number in 0..<(AdminHistory.maxSamples + 3) {
+            let now = start + AdminHistory.interval * number
+            history.add(AdminFigures(clients: number), totals(), at: now, wallNow: now)
+        }
+        #expect(history.samples.count == AdminHistory.maxSamples)
+        #expect(history.samples.first?.figures.clients == 3)
+        #expect(AdminHistory.interval * AdminHistory.maxSamples == .seconds(3600))
+    }
+
+    @Test("changes of layers are kept with their reasons, and qualities until they are good again; both are bounded")
+    func media() {
+        var log = AdminMediaLog()
+        let (session, stream) = (SessionID.unset, StreamID(high: 0, low: 1))
+        let (ann, bob) = (ConnectionID(high: 0, low: 1), ConnectionID(high: 0, low: 2))
+        for number in 0..<(AdminMediaLog.maxSwitches + 5) {
+            let change = SessionNotice.SubscriptionChanged(
+                session: session, stream: stream, videoPaused: number.isMultiple(of: 2), reason: .bandwidth)
+            log.note(.subscriptionChanged(change, subscriber: number == 7 ? bob : ann), at: start)
+        }
+        #expect(log.switches.count == AdminMediaLog.maxSwitches)
+        #expect(log.lastSwitch(of: bob)?.change.videoPaused == false)
+        #expect(log.lastSwitch(of: ConnectionID(high: 0, low: 3)) == nil)
+        log.note(.streamQuality(.init(session: session, stream: stream, level: .poor, reason: .loss)), at: start)
+        #expect(log.quality(of: stream)?.reason == .loss)
+        log.note(.streamQuality(.init(session: session, stream: stream, level: .good, reason: nil)), at: start)
+        #expect(log.quality(of: stream) == nil)
+        for number in 0...UInt64(AdminMediaLog.maxStreams) {
+            let quality = SessionNotice.StreamQuality(
+                session: session, stream: StreamID(high: 1, low: number), level: .fair, reason: .delay)
+            log.note(.streamQuality(quality), at: start)
+        }
+        #expect(log.quality(of: StreamID(high: 1, low: 0)) == nil)
+        #expect(log.quality(of: StreamID(high: 1, low: UInt64(AdminMediaLog.maxStreams))) != nil)
+    }
+}

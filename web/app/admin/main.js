@@ -1,0 +1,154 @@
+// Wires the operator's page: asks for the token, loads what is shown every few seconds, and sends what the operator decides. The token
+// is in each request's header, and in this tab's session storage.
+import { at } from '../shared/base.js';
+import { box, button, byId, input } from '../shared/dom.js';
+import { run } from '../shared/run.js';
+import { fillIn } from '../shared/strings.js';
+import { initial, step, tabAfter, tabs } from './state.js';
+import { adminStringsFor } from './strings.js';
+import { View } from './view.js';
+
+/** @typedef {import('./state.js').State} State */
+/** @typedef {import('./state.js').Event} Event */
+/** @typedef {import('./state.js').Effect} Effect */
+/** @typedef {import('./state.js').Act} Act */
+/** @typedef {import('./state.js').Trouble} Trouble */
+
+const tokenKey = 'confab.admin.token';
+/** How often the page is refreshed (milliseconds), as often as the server takes samples. */
+const refreshInterval = 5000;
+/** How long to wait for an answer (milliseconds). */
+const answerTimeout = 15_000;
+
+const { language, strings } = adminStringsFor(navigator.languages);
+document.documentElement.lang = language;
+document.title = strings.admin.title;
+fillIn(document, strings);
+
+let token = sessionStorage.getItem(tokenKey) ?? '';
+/**
+ * The requests that are on their way, so that a slow server does not get more and more of them.
+ * @type {Set<string>}
+ */
+const loading = new Set();
+
+/**
+ * Sends a request. Throws a `Trouble`.
+ * @param {string} path @param {object} [body]
+ */
+async function ask(path, body) {
+  const aborting = new AbortController();
+  const timer = setTimeout(() => aborting.abort(), answerTimeout);
+  /** @type {Response} */
+  let response;
+  try {
+    response = await fetch(at(`/admin/api/${path}`), {
+      method: body ? 'POST' : 'GET', headers: { authorization: `Bearer ${token}` }, body: body && JSON.stringify(body),
+      cache: 'no-store', signal: aborting.signal,
+    });
+  } catch {
+    throw 'unreachable';
+  } finally {
+    clearTimeout(timer);
+  }
+  if (response.status === 204) return null;
+  const data = await response.json().catch(() => null);
+  if (response.ok && data) return data;
+  if (response.status === 401) throw 'wrong';
+  throw data?.message ? { text: String(data.message) } : 'unreachable';
+}
+
+/** @param {Act} act @returns {Promise<any>} */
+function carryOutAct(act) {
+  const sentence = 'reason' in act ? { reason: act.reason, ...(act.duration ? { duration: act.duration } : {}) } : {};
+  switch (act.kind) {
+    case 'ban': return ask(`reports/${act.report}/ban`, sentence);
+    case 'dismiss': return ask(`reports/${act.report}/dismiss`, {});
+    case 'banSubject': return ask('bans', { subject: act.subject, ...sentence });
+    case 'lift': return ask('bans/lift', { subject: act.subject });
+  }
+}
+
+/** @type {Record<Effect['do'], (effect: any) => void>} */
+const carryOut = {
+  keep: (effect) => {
+    token = effect.token;
+    sessionStorage.setItem(tokenKey, token);
+  },
+  forget: () => {
+    token = '';
+    sessionStorage.removeItem(tokenKey);
+    input('token').value = '';
+    input('token').focus();
+  },
+  load: async ({ what, query }) => {
+    const path = what + query;
+    if (loading.has(path)) return;
+    loading.add(path);
+    const used = token;
+    try {
+      const data = await ask(path);
+      if (used === token) dispatch({ type: 'loaded', what, data });
+    } catch (trouble) {
+      if (used === token) dispatch({ type: 'failed', trouble: /** @type {Trouble} */ (trouble) });
+    } finally {
+      loading.delete(path);
+    }
+  },
+  act: async ({ act }) => {
+    try {
+      dispatch({ type: 'acted', act, data: await carryOutAct(act) });
+      if (act.kind === 'banSubject') byId('ban-form', HTMLFormElement).reset();
+    } catch (trouble) {
+      dispatch({ type: 'actFailed', act, trouble: /** @type {Trouble} */ (trouble) });
+    }
+  },
+};
+
+const view = new View(strings, language, (act) => dispatch({ type: 'act', act }));
+/** @type {ReturnType<typeof run<State, Event>>} */
+const machine = run({
+  state: initial(),
+  step: (/** @type {State} */ state, /** @type {Event} */ event) => step(state, event),
+  draw: (/** @type {State} */ state) => {
+    view.render(state);
+    return null;
+  },
+  carryOut,
+});
+const { dispatch } = machine;
+
+byId('door', HTMLFormElement).addEventListener('submit', (event) => {
+  event.preventDefault();
+  dispatch({ type: 'enter', token: input('token').value.trim() });
+});
+byId('ban-form', HTMLFormElement).addEventListener('submit', (event) => {
+  event.preventDefault();
+  dispatch({
+    type: 'act',
+    act: { kind: 'banSubject', subject: input('ban-subject').value.trim(), reason: input('ban-reason').value.trim(), duration: byId('ban-duration', HTMLSelectElement).value },
+  });
+});
+button('lock').addEventListener('click', () => dispatch({ type: 'lock' }));
+button('notice-close').addEventListener('click', () => {
+  dispatch({ type: 'closeNote' });
+  button(`tab-${machine.state.tab}`).focus();
+});
+input('show-closed').addEventListener('change', () => dispatch({ type: 'showClosed', on: input('show-closed').checked }));
+for (const tab of tabs) button(`tab-${tab}`).addEventListener('click', () => dispatch({ type: 'tab', tab }));
+box('tabs').addEventListener('keydown', (event) => {
+  const next = tabAfter(machine.state.tab, event.key);
+  if (!next) return;
+  event.preventDefault();
+  dispatch({ type: 'tab', tab: next });
+  button(`tab-${next}`).focus();
+});
+setInterval(() => {
+  if (document.visibilityState === 'visible') dispatch({ type: 'tick' });
+}, refreshInterval);
+document.addEventListener('visibilitychange', () => {
+  if (document.visibilityState === 'visible') dispatch({ type: 'tick' });
+});
+machine.render();
+if (token) dispatch({ type: 'enter', token });
+else input('token').focus();

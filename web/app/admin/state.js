@@ -1,0 +1,181 @@
+// The state of the operator's page: what was loaded, which view is open, and what happens next. Pure: events in, a new state and
+// effects out.
+
+/** @typedef {'overview' | 'reports' | 'bans' | 'sessions' | 'recordings' | 'audit'} Tab */
+/** @typedef {{at: number, [figure: string]: number}} Sample what the server counted at one moment (`AdminSample` in Swift) */
+/** @typedef {{version: string, now: number, startedAt: number, intervalMs: number, keptSamples: number, samples: Sample[]}} Overview */
+/** @typedef {{at: number, from: 'reporter' | 'reported', text: string}} ChatLine */
+/**
+ * @typedef {{id: number, at: number, closedAt?: number, matchId: string, reason: string, against: string, againstAddress: string, by: string,
+ *   byAddress: string, banned: boolean, lines: ChatLine[]}} Report
+ */
+/** @typedef {{subject: string, reason: string, at: number, until?: number}} Ban */
+/** @typedef {{at: number, sessionId: string, subscriber: string, streamId: string, reason: string, paused: boolean, layer?: string}} Switch */
+/** @typedef {{streamId: string, audio: boolean, video: boolean, kind: string, width?: number, height?: number, quality: string, qualityReason?: string}} Stream */
+/**
+ * @typedef {{connectionId: string, identity: string, name: string, joinedAt: number, reconnecting: boolean, subscriptions: number,
+ *   streams: Stream[], lastSwitch?: Switch}} Member
+ */
+/**
+ * @typedef {{id: string, mediaMode: string, room?: string, recorded: boolean, broadcast: boolean, memberCount: number, streamCount: number,
+ *   members: Member[]}} Session
+ */
+/** @typedef {{count: number, sessions: Session[], switches: Switch[]}} Sessions */
+/** @typedef {{id: string, sessionId: string, name?: string, status: string, reason: string, at: number, durationMs?: number, bytes?: number}} Recording */
+/** @typedef {{archiveCount: number, archives: Recording[], broadcastCount: number, broadcasts: Recording[]}} Recordings */
+/** @typedef {{at: number, actor: string, action: string, subject: string, detail: string}} Entry */
+/** @typedef {'missing' | 'wrong' | 'unreachable' | {text: string}} Trouble a known one, or the server's sentence */
+/** @typedef {{kind: 'ban', report: number, reason: string, duration: string} | {kind: 'dismiss', report: number} |
+ *   {kind: 'banSubject', subject: string, reason: string, duration: string} | {kind: 'lift', subject: string}} Act */
+
+/**
+ * @typedef {object} State
+ * @property {'locked' | 'opening' | 'open'} phase
+ * @property {Trouble | null} trouble why the page did not open
+ * @property {boolean} isStale whether the latest request was not answered
+ * @property {Tab} tab
+ * @property {Overview | null} overview
+ * @property {Report[] | null} reports
+ * @property {boolean} showClosed
+ * @property {{count: number, bans: Ban[]} | null} bans
+ * @property {Sessions | null} sessions
+ * @property {Recordings | null} recordings
+ * @property {Entry[] | null} audit
+ * @property {string[]} busy the keys of acts that wait for their answer
+ * @property {{tone: 'good' | 'bad', act: Act | null, subject: string, text: string} | null} note the result of the latest act
+ */
+
+/** @typedef {{type: 'enter', token: string} | {type: 'lock'} | {type: 'tick'} | {type: 'tab', tab: Tab} | {type: 'showClosed', on: boolean} |
+ *   {type: 'loaded', what: Tab, data: any} | {type: 'failed', trouble: Trouble} | {type: 'act', act: Act} |
+ *   {type: 'acted', act: Act, data: any} | {type: 'actFailed', act: Act, trouble: Trouble} | {type: 'closeNote'}} Event */
+/** @typedef {{do: 'keep', token: string} | {do: 'forget'} | {do: 'load', what: Tab, query: string} | {do: 'act', act: Act}} Effect */
+
+export const tabs = /** @type {readonly Tab[]} */ (['overview', 'reports', 'bans', 'sessions', 'recordings', 'audit']);
+
+/** @returns {State} */
+export const initial = () => ({
+  phase: 'locked', trouble: null, isStale: false, tab: 'overview', overview: null, reports: null, showClosed: false, bans: null, sessions: null,
+  recordings: null, audit: null, busy: [], note: null,
+});
+
+/** @param {Act} act */
+export const keyOf = (act) => ('report' in act ? `report ${act.report}` : `ban ${act.subject}`);
+
+/** @param {State} state @param {Tab} what @returns {Effect} */
+function load({ overview, showClosed }, what) {
+  const since = overview?.samples.at(-1)?.at;
+  const query = what === 'overview' && since !== undefined ? `?since=${since}` : what === 'reports' && showClosed ? '?all=1' : '';
+  return { do: 'load', what, query };
+}
+
+/**
+ * What is loaded regularly: the figures, the number of open reports, and what is shown.
+ * @param {State} state @returns {Effect[]}
+ */
+const refresh = (state) => [...new Set(/** @type {Tab[]} */ (['overview', 'reports', state.tab]))].map((what) => load(state, what));
+
+/**
+ * @param {State} state @param {Event} event
+ * @returns {[State, Effect[]]}
+ */
+export function step(state, event) {
+  switch (event.type) {
+    case 'enter': {
+      if (state.phase === 'opening') return [state, []];
+      if (event.token === '') return [{ ...initial(), trouble: 'missing' }, []];
+      const opening = /** @type {State} */ ({ ...initial(), phase: 'opening' });
+      return [opening, [{ do: 'keep', token: event.token }, load(opening, 'overview')]];
+    }
+    case 'lock': return [initial(), [{ do: 'forget' }]];
+    case 'tick': return [state, state.phase === 'open' ? refresh(state) : []];
+    case 'tab': {
+      const next = { ...state, tab: event.tab };
+      return [next, state.phase === 'open' && event.tab !== state.tab ? [load(next, event.tab)] : []];
+    }
+    case 'showClosed': {
+      const next = { ...state, showClosed: event.on };
+      return [next, [load(next, 'reports')]];
+    }
+    case 'loaded': return loaded(state, event.what, event.data);
+    case 'failed': return failed(state, event.trouble);
+    case 'act':
+      if (state.phase !== 'open' || state.busy.includes(keyOf(event.act))) return [state, []];
+      return [{ ...state, busy: [...state.busy, keyOf(event.act)], note: null }, [{ do: 'act', act: event.act }]];
+    case 'acted': {
+      if (state.phase !== 'open') return [state, []];
+      const { act } = event;
+      const subject = act.kind === 'ban' || act.kind === 'banSubject' ? event.data.bans.map((/** @type {Ban} */ ban) => ban.subject).join(', ') : 'subject' in act ? act.subject : '';
+      const next = /** @type {State} */ ({ ...done(state, act), note: { tone: 'good', act, subject, text: '' } });
+      return [next, /** @type {Tab[]} */ (['reports', 'bans']).map((what) => load(next, what))];
+    }
+    case 'actFailed': {
+      if (state.phase !== 'open') return [state, []];
+      if (event.trouble === 'wrong') return failed(state, event.trouble);
+      const text = typeof event.trouble === 'object' ? event.trouble.text : '';
+      const next = /** @type {State} */ ({ ...done(state, event.act), note: { tone: 'bad', act: null, subject: '', text } });
+      return [next, 'report' in event.act ? [load(next, 'reports')] : []];
+    }
+    case 'closeNote': return [{ ...state, note: null }, []];
+  }
+}
+
+/** @param {State} state @param {Act} act */
+const done = (state, act) => ({ ...state, busy: state.busy.filter((key) => key !== keyOf(act)) });
+
+/** @param {State} state @param {Tab} what @param {any} data @returns {[State, Effect[]]} */
+function loaded(state, what, data) {
+  if (state.phase === 'locked') return [state, []];
+  const next = /** @type {State} */ ({ ...state, phase: 'open', trouble: null, isStale: false });
+  switch (what) {
+    case 'overview': next.overview = merge(state.overview, data); break;
+    case 'reports': next.reports = data.reports; break;
+    case 'bans': next.bans = data; break;
+    case 'sessions': next.sessions = data; break;
+    case 'recordings': next.recordings = data; break;
+    case 'audit': next.audit = data.entries; break;
+  }
+  // The first answer shows that the token is right.
+  return [next, state.phase === 'opening' ? [load(next, 'reports')] : []];
+}
+
+/** @param {State} state @param {Trouble} trouble @returns {[State, Effect[]]} */
+function failed(state, trouble) {
+  if (state.phase === 'locked') return [state, []];
+  // The server was restarted with another token, or this one was mistyped.
+  if (trouble === 'wrong') return [{ ...initial(), trouble }, [{ do: 'forget' }]];
+  if (state.phase === 'opening') return [{ ...initial(), trouble }, [{ do: 'forget' }]];
+  return [{ ...state, isStale: true }, []];
+}
+
+/**
+ * Adds the new samples to those that are known, and drops those that are too old. After a restart of the server, only the new ones
+ * count.
+ * @param {Overview | null} known @param {Overview} news @returns {Overview}
+ */
+export function merge(known, news) {
+  if (!known || known.startedAt !== news.startedAt) return news;
+  const last = known.samples.at(-1)?.at ?? -Infinity;
+  const samples = [...known.samples, ...news.samples.filter(({ at }) => at > last)].slice(-news.keptSamples);
+  return { ...news, samples };
+}
+
+/**
+ * Returns the number of open reports; null while unknown.
+ * @param {State} state
+ */
+export const openReports = ({ reports }) => (reports ? reports.filter(({ closedAt }) => closedAt === undefined).length : null);
+
+/**
+ * Returns the tab to which a key leads from another one; null for other keys.
+ * @param {Tab} tab @param {string} key @returns {Tab | null}
+ */
+export function tabAfter(tab, key) {
+  const index = tabs.indexOf(tab);
+  switch (key) {
+    case 'ArrowRight': return tabs[(index + 1) % tabs.length];
+    case 'ArrowLeft': return tabs[(index + tabs.length - 1) % tabs.length];
+    case 'Home': return tabs[0];
+    case 'End': return tabs[tabs.length - 1];
+    default: return null;
+  }
+}

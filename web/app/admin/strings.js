@@ -1,0 +1,123 @@
+// The text of the operator's page, in addition to the shared text. To translate: copy `en`, translate the values, and add the copy to
+// `catalogs`.
+import { stringsFor } from '../shared/strings.js';
+
+const plural = new Intl.PluralRules('en');
+/** @param {number} count @param {string} one @param {string} other */
+const counted = (count, one, other) => `${count.toLocaleString('en')} ${plural.select(count) === 'one' ? one : other}`;
+
+const en = {
+  title: 'Confab – operator',
+  headline: 'Operator',
+  token: 'Token',
+  doorHint: 'The token is in the file admin-token in the server’s data directory, or in the setting admin.token. It is kept only in this tab.',
+  enter: 'Open',
+  lock: 'Lock',
+  close: 'Close',
+  views: 'Views',
+  errors: {
+    missing: 'Enter the token.',
+    wrong: 'This is not the token of this server.',
+    unreachable: 'The server does not answer. Check that it runs, and try again.',
+  },
+  status: {
+    locked: '',
+    opening: 'Opening…',
+    live: 'Live',
+    stale: 'The server does not answer. Trying again…',
+  },
+  tabs: { overview: 'Overview', reports: 'Reports', bans: 'Bans', sessions: 'Sessions', recordings: 'Recordings', audit: 'Audit log' },
+  withCount: /** @param {string} name @param {number} count */ (name, count) => `${name} (${count})`,
+
+  charts: {
+    people: 'People online', clients: 'Connections', sessions: 'Sessions', rooms: 'Rooms', matches: 'Chats of strangers', waiting: 'Waiting for a stranger',
+    calls: 'Calls', cores: 'CPU cores in use', bitsIn: 'Received', bitsOut: 'Sent', packets: 'Forwarded', switches: 'Layer changes', archives: 'Recordings', broadcasts: 'Broadcasts',
+  },
+  perSecond: /** @param {string} count */ (count) => `${count}/s`,
+  unknown: 'unknown',
+  range: /** @param {string} low @param {string} high */ (low, high) => `${low} to ${high} in the last hour`,
+  chart: /** @param {string} name @param {string} now @param {string} range */ (name, now, range) => `${name}: ${now} now, ${range}`,
+  about: /** @param {string} version @param {string} since */ (version, since) => `Confab ${version}, running since ${since}. Received and sent are media over UDP.`,
+
+  showClosed: 'Also show closed reports',
+  noReports: 'No open reports.',
+  noReportsAtAll: 'No reports.',
+  report: /** @param {number} id */ (id) => `Report ${id}`,
+  closed: /** @param {string} when */ (when) => `Closed ${when}`,
+  banned: 'Banned',
+  repeated: /** @param {number} count */ (count) => counted(count, 'report in this list', 'reports in this list'),
+  reported: 'Reported person',
+  reporter: 'Reporter',
+  from: /** @param {string} address */ (address) => `from ${address}`,
+  noReason: 'No reason given',
+  evidence: /** @param {number} lines */ (lines) => (lines === 0 ? 'No messages in the chat' : counted(lines, 'message', 'messages')),
+  reasonField: 'Reason (for your records)',
+  duration: 'Duration',
+  durations: { '1d': '1 day', '7d': '7 days', '30d': '30 days', '': 'Permanent' },
+  ban: 'Ban',
+  dismiss: 'Dismiss',
+  banReport: /** @param {number} id */ (id) => `Ban the person of report ${id}`,
+  dismissReport: /** @param {number} id */ (id) => `Dismiss report ${id}`,
+
+  addBan: 'Add a ban',
+  subject: 'Identity or IP address',
+  subjectHint: '203.0.113.0/24',
+  noBans: 'No bans.',
+  moreBans: /** @param {number} shown @param {number} count */ (shown, count) => `The newest ${shown} of ${counted(count, 'ban', 'bans')}. confab ban list shows all.`,
+  until: /** @param {string} when */ (when) => `until ${when}`,
+  permanent: 'permanent',
+  lift: 'Lift',
+  liftBan: /** @param {string} subject */ (subject) => `Lift the ban of ${subject}`,
+
+  noSessions: 'No one is in a session.',
+  moreSessions: /** @param {number} shown @param {number} count */ (shown, count) => `The largest ${shown} of ${counted(count, 'session', 'sessions')}.`,
+  room: /** @param {string} name */ (name) => `Room ${name}`,
+  session: 'Session',
+  modes: { routed: 'Through the server', relayed: 'Peer to peer' },
+  recorded: 'Recorded',
+  broadcast: 'Broadcast',
+  members: /** @param {number} count */ (count) => counted(count, 'person', 'people'),
+  streams: /** @param {number} count */ (count) => counted(count, 'stream', 'streams'),
+  moreMembers: /** @param {number} count */ (count) => `and ${counted(count, 'other', 'others')}`,
+  nameless: 'Participant',
+  reconnecting: 'Reconnecting',
+  watching: /** @param {number} count */ (count) => `receives ${counted(count, 'stream', 'streams')}`,
+  sends: {
+    both: 'sends audio and video', audio: 'sends audio', video: 'sends video', none: 'sends nothing now', screen: 'shares a screen',
+  },
+  levels: { good: 'Good', fair: 'Fair', poor: 'Poor' },
+  qualityReasons: { loss: 'packets are lost', delay: 'packets arrive late', bandwidth: 'upload too slow' },
+  switchesTitle: 'Latest changes of video layers',
+  noSwitches: 'No changes yet.',
+  switchReasons: {
+    slow: 'the connection cannot keep up', codec: 'the codec cannot be decoded', bandwidth: 'the available bitrate changed',
+    size: 'another size was requested', publisher: 'the publisher changed its layers',
+  },
+  switched: /** @param {string} what @param {string} why */ (what, why) => `${what}: ${why}`,
+  paused: 'Video paused',
+  layer: /** @param {string} name */ (name) => `Layer ${name}`,
+  video: 'Video',
+  receiver: /** @param {string} id */ (id) => `receiver ${id}`,
+
+  archives: 'Recordings of the main project',
+  broadcasts: 'Broadcasts of the main project',
+  noArchives: 'No recordings.',
+  noBroadcasts: 'No broadcasts.',
+  noAudit: 'No entries.',
+  done: {
+    ban: /** @param {string} subject */ (subject) => `Banned ${subject}.`,
+    dismiss: 'Report dismissed.',
+    lift: /** @param {string} subject */ (subject) => `The ban of ${subject} was lifted.`,
+  },
+};
+
+/** @typedef {import('../shared/strings.js').Strings & {admin: typeof en}} Strings */
+
+/** @type {Record<string, typeof en>} */
+const catalogs = { en };
+
+/** @param {readonly string[]} languages @returns {{language: string, strings: Strings}} */
+export function adminStringsFor(languages) {
+  const { language, strings } = stringsFor(languages.filter((tag) => tag.split('-')[0].toLowerCase() in catalogs));
+  return { language, strings: { ...strings, admin: catalogs[language] } };
+}

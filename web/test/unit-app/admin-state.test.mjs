@@ -1,0 +1,100 @@
+// The states of the operator's page.
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { initial, merge, openReports, step, tabAfter } from '../../app/admin/state.js';
+
+const token = 'f00dfeedf00dfeedf00dfeedf00dfeed';
+const overview = (from, to, startedAt = 0) => ({
+  version: '0.1.0', now: to, startedAt, intervalMs: 1, keptSamples: 5,
+  samples: Array.from({ length: to - from + 1 }, (_, index) => ({ at: from + index, clients: index })),
+});
+const report = (id, closedAt) => ({ id, at: 1, closedAt, matchId: 'm', reason: 'rude', against: 'b', againstAddress: '', by: 'a', byAddress: '', banned: false, lines: [] });
+
+/** Applies events; returns the state and all effects. */
+function after(events, state = initial()) {
+  const effects = [];
+  for (const event of events) {
+    const [next, added] = step(state, event);
+    state = next;
+    effects.push(...added);
+  }
+  return { state, effects };
+}
+const loads = (effects) => effects.filter((effect) => effect.do === 'load').map(({ what, query }) => what + query);
+const opened = () => after([{ type: 'enter', token }, { type: 'loaded', what: 'overview', data: overview(1, 3) }, { type: 'loaded', what: 'reports', data: { reports: [report(1), report(2, 5)] } }]).state;
+
+test('the page opens with the first answer, and not before', () => {
+  const entered = after([{ type: 'enter', token }]);
+  assert.deepEqual([entered.state.phase, entered.effects], ['opening', [{ do: 'keep', token }, { do: 'load', what: 'overview', query: '' }]]);
+  assert.deepEqual(after([{ type: 'enter', token: 'other' }], entered.state).effects, [], 'one attempt at a time');
+  const open = after([{ type: 'loaded', what: 'overview', data: overview(1, 3) }], entered.state);
+  assert.deepEqual([open.state.phase, loads(open.effects)], ['open', ['reports']]);
+});
+
+test('without a token nothing is sent', () => {
+  const { state, effects } = after([{ type: 'enter', token: '' }]);
+  assert.deepEqual([state.phase, state.trouble, effects], ['locked', 'missing', []]);
+});
+
+test('a wrong token is forgotten, at first and later, with everything that was loaded', () => {
+  for (const before of [after([{ type: 'enter', token }]).state, opened()]) {
+    const { state, effects } = after([{ type: 'failed', trouble: 'wrong' }], before);
+    assert.deepEqual([state.phase, state.trouble, state.reports, effects], ['locked', 'wrong', null, [{ do: 'forget' }]]);
+  }
+  const { state, effects } = after([{ type: 'lock' }], opened());
+  assert.deepEqual([state, effects], [initial(), [{ do: 'forget' }]]);
+  assert.deepEqual(after([{ type: 'loaded', what: 'bans', data: { count: 0, bans: [] } }], state).state, initial(), 'late answers change nothing');
+});
+
+test('a server that does not answer keeps an open page, and says so', () => {
+  const { state } = after([{ type: 'failed', trouble: 'unreachable' }], opened());
+  assert.deepEqual([state.phase, state.isStale], ['open', true]);
+  assert.equal(after([{ type: 'loaded', what: 'reports', data: { reports: [] } }], state).state.isStale, false);
+  const opening = after([{ type: 'enter', token }, { type: 'failed', trouble: { text: 'Too many.' } }]).state;
+  assert.deepEqual([opening.phase, opening.trouble], ['locked', { text: 'Too many.' }]);
+});
+
+test('each tick loads the new samples, the reports, and what is shown', () => {
+  assert.deepEqual(loads(after([{ type: 'tick' }]).effects), []);
+  const { state, effects } = after([{ type: 'tick' }, { type: 'tab', tab: 'sessions' }, { type: 'tab', tab: 'sessions' }], opened());
+  assert.deepEqual(loads(effects), ['overview?since=3', 'reports', 'sessions']);
+  assert.deepEqual(loads(after([{ type: 'tick' }], state).effects), ['overview?since=3', 'reports', 'sessions']);
+  const closed = after([{ type: 'showClosed', on: true }, { type: 'tick' }], state);
+  assert.deepEqual(loads(closed.effects), ['reports?all=1', 'overview?since=3', 'reports?all=1', 'sessions']);
+});
+
+test('samples are added, bounded, and begin again after a restart of the server', () => {
+  const times = ({ samples }) => samples.map(({ at }) => at);
+  assert.deepEqual(times(merge(null, overview(1, 3))), [1, 2, 3]);
+  assert.deepEqual(times(merge(overview(1, 3), overview(3, 4))), [1, 2, 3, 4]);
+  assert.deepEqual(times(merge(overview(1, 5), overview(6, 7))), [3, 4, 5, 6, 7]);
+  assert.deepEqual(times(merge(overview(1, 5), overview(8, 9, 7))), [8, 9]);
+});
+
+test('an act is sent once, reports its result, and loads reports and bans', () => {
+  const act = { kind: 'ban', report: 1, reason: 'rude', duration: '7d' };
+  const sent = after([{ type: 'act', act }, { type: 'act', act: { kind: 'dismiss', report: 1 } }], opened());
+  assert.deepEqual([sent.state.busy, sent.effects], [['report 1'], [{ do: 'act', act }]]);
+  const { state, effects } = after([{ type: 'acted', act, data: { bans: [{ subject: 'b' }, { subject: '10.0.0.1' }] } }], sent.state);
+  assert.deepEqual([state.busy, state.note.tone, state.note.subject, loads(effects)], [[], 'good', 'b, 10.0.0.1', ['reports', 'bans']]);
+  assert.equal(after([{ type: 'closeNote' }], state).state.note, null);
+});
+
+test('an act that fails says why, and can be repeated', () => {
+  const act = { kind: 'dismiss', report: 1 };
+  const { state, effects } = after([{ type: 'act', act }, { type: 'actFailed', act, trouble: { text: 'It was closed.' } }], opened());
+  assert.deepEqual([state.busy, state.note.tone, state.note.text, loads(effects)], [[], 'bad', 'It was closed.', ['reports']]);
+  assert.equal(after([{ type: 'act', act }], state).effects.length, 1);
+  const lift = { kind: 'lift', subject: 'b' };
+  assert.equal(after([{ type: 'act', act: lift }, { type: 'actFailed', act: lift, trouble: 'wrong' }], opened()).state.phase, 'locked');
+});
+
+test('only open reports count', () => {
+  assert.equal(openReports(initial()), null);
+  assert.equal(openReports(opened()), 1);
+});
+
+test('arrow keys lead from tab to tab, and around', () => {
+  assert.deepEqual(['ArrowRight', 'ArrowLeft', 'Home', 'End', 'a'].map((key) => tabAfter('overview', key)), ['reports', 'audit', 'overview', 'audit', null]);
+  assert.equal(tabAfter('audit', 'ArrowRight'), 'overview');
+});
