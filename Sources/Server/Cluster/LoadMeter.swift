@@ -44,9 +44,14 @@ struct LoadMeter {
             packets: packets)
     }
 
+    /// A `timespec` is two words: seconds and nanoseconds. Its members cannot be named here, because the module that the compiler takes
+    /// them from depends on the files that it compiles together with this one.
     private static func read(_ clock: clockid_t) -> Duration {
-        var time = timespec()
-        clock_gettime(clock, &time)
-        return .seconds(Int64(time.tv_sec)) + .nanoseconds(Int64(time.tv_nsec))
+        withUnsafeTemporaryAllocation(of: Int.self, capacity: 2) { words in
+            words.initialize(repeating: 0)
+            let time = UnsafeMutableRawPointer(words.baseAddress!).assumingMemoryBound(to: timespec.self)
+            clock_gettime(clock, time)
+            return .seconds(words[0]) + .nanoseconds(words[1])
+        }
     }
 }
