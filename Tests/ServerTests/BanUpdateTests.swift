@@ -39,7 +39,7 @@ import Wire
             let line = Line()
             gateway.register(line)
             return [bans, bans, bans, more].map { bans in
-                gateway.update(bans: bans)
+                gateway.update(bans: bans, read: gateway.beginReadingBans())
                 return line.expulsions
             }
         }.get()

@@ -94,7 +94,7 @@ import Wire
             }
             note("a poll from a full address") { try use(id, from: Self.home) }
             let ban = Ban(subject: .address("203.0.113.2"), reason: "", createdAt: Timestamp(milliseconds: 0))
-            gateway.update(bans: [ban])
+            gateway.update(bans: [ban], read: gateway.beginReadingBans())
             note("a poll after the ban") { try use(id, from: Self.away) }
             note("a poll from elsewhere") { try use(id, from: Self.home) }
             gateway.drain()

@@ -136,6 +136,7 @@ struct TransmissionTests {
         var expected = DatagramCounters()
         (expected.writes, expected.messages, expected.sent) = (1, isJoining ? 1 : 5, 5)
         (expected.reads, expected.received) = (1, 5)
+        (expected.offeredBytes, expected.receivedBytes) = (5000, 5000)
         #expect(io.counters == expected)
     }
 

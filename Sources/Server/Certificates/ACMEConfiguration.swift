@@ -101,7 +101,7 @@ extension Setting {
             "Email address for messages of the authority."),
         Setting(
             "acme.httpPort", \.acme.httpPort, .integer(0...65535),
-            "TCP port for plain HTTP, where the authority looks at the domains. Other requests are redirected to HTTPS.",
+            "TCP port for plain HTTP, where the authority verifies the domains. Other requests are redirected to HTTPS.",
             "The authority always connects to port 80, so use another port only if port 80 is forwarded to it."),
         Setting(
             "acme.authorities", \.acme.authorities, .optional(.path),

@@ -44,13 +44,14 @@ struct LoadMeter {
             packets: packets)
     }
 
-    /// A `timespec` is two words: seconds and nanoseconds. Its members cannot be named here, because the module that the compiler takes
-    /// them from depends on the files that it compiles together with this one.
+    /// A `timespec` is two words, seconds and nanoseconds. Its members are not named, because the compiler finds their module in
+    /// `CoreFoundation` or in the C library, depending on the other files of a batch, and only accepts the one that is imported.
     private static func read(_ clock: clockid_t) -> Duration {
         withUnsafeTemporaryAllocation(of: Int.self, capacity: 2) { words in
             words.initialize(repeating: 0)
-            let time = UnsafeMutableRawPointer(words.baseAddress!).assumingMemoryBound(to: timespec.self)
-            clock_gettime(clock, time)
+            words.withMemoryRebound(to: timespec.self) { time in
+                if let time = time.baseAddress { clock_gettime(clock, time) }
+            }
             return .seconds(words[0]) + .nanoseconds(words[1])
         }
     }

@@ -31,12 +31,18 @@ struct BanWatch: Service {
         }
     }
 
-    private func reload() async throws {
-        let gateway = gateway
+    private func reload() async throws { try await gateway.applyBans(of: storage) }
+}
+
+extension NIOLoopBound<Gateway> {
+    /// Applies the stored bans now.
+    func applyBans(of storage: any Storage) async throws {
+        let gateway = self
+        let number = try await eventLoop.submit { gateway.value.beginReadingBans() }.get()
         // Read bans that have ended too. Whether a ban has ended is decided when it is applied, because the clock may
         // be corrected later.
         let bans = try await storage.bans(at: .distantPast)
-        try await gateway.eventLoop.submit { gateway.value.update(bans: bans) }.get()
+        try await eventLoop.submit { gateway.value.update(bans: bans, read: number) }.get()
     }
 }
 
@@ -89,6 +95,8 @@ struct GatewayBans {
     fileprivate var all: [Ban] = []
     fileprivate var addresses = AddressBans()
     fileprivate var identities = IdentityBans()
+    /// Numbers of the last read that has begun, and of the last one that was applied.
+    fileprivate var (begun, applied) = (0, 0)
 }
 
 /// Refuses banned addresses and people who connect, and disconnects those who are connected. `Hub+Bans` implements
@@ -107,8 +115,19 @@ extension Gateway {
             .map { .banned($0, now: runner.wallNow) }
     }
 
+    /// Returns the number of a read of the bans, which begins now.
+    func beginReadingBans() -> Int {
+        bans.begun += 1
+        return bans.begun
+    }
+
     /// Replaces the bans. The command `confab ban`, which is a separate process, may have changed them in storage.
-    func update(bans: [Ban]) {
+    ///
+    /// - Parameter number: from ``beginReadingBans()``. Nothing happens if a read that began later was applied before: it has read
+    ///   all that this one has.
+    func update(bans: [Ban], read number: Int) {
+        guard number > self.bans.applied else { return }
+        self.bans.applied = number
         // The bans may be unchanged, because they are read again whenever another process has changed anything in the
         // database.
         guard bans != self.bans.all else { return }

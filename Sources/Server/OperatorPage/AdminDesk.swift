@@ -17,7 +17,7 @@ struct AdminDesk: Sendable {
     let clock: ServerClock
 
     /// A ban that an operator requests.
-    struct Sentence: Equatable, Sendable {
+    struct BanRequest: Equatable, Sendable {
         var reason: String
         /// Nil for a permanent ban.
         var duration: Duration?
@@ -58,12 +58,18 @@ struct AdminDesk: Sendable {
     /// stays open, and doing it again is harmless.
     ///
     /// - Returns: what was banned.
-    func ban(report id: Int64, _ sentence: Sentence) async throws -> [Ban] {
+    func ban(report id: Int64, _ request: BanRequest) async throws -> [Ban] {
         guard let stored = try await storage.report(id: id) else { throw Self.noReport }
-        let bans = try await storage.banSubjects(of: stored.report).map { makeBan($0, sentence) }
-        for ban in bans { try await add(ban) }
-        try await storage.closeReport(id: id, at: clock.wallNow, recording: entry("report.close", "\(id)", "banned"))
+        let bans = try await storage.banSubjects(of: stored.report).map { makeBan($0, request) }
+        do {
+            for ban in bans { try await add(ban) }
+        } catch {
+            // What is stored counts, also if not all of it is.
+            try? await applyBans()
+            throw error
+        }
         try await applyBans()
+        try await storage.closeReport(id: id, at: clock.wallNow, recording: entry("report.close", "\(id)", "banned"))
         return bans
     }
 
@@ -89,8 +95,8 @@ struct AdminDesk: Sendable {
         Set(try await storage.bans(at: clock.wallNow).map(\.subject))
     }
 
-    func ban(subject: BanSubject, _ sentence: Sentence) async throws -> Ban {
-        let ban = makeBan(subject, sentence)
+    func ban(subject: BanSubject, _ request: BanRequest) async throws -> Ban {
+        let ban = makeBan(subject, request)
         try await add(ban)
         try await applyBans()
         return ban
@@ -103,10 +109,10 @@ struct AdminDesk: Sendable {
         try await applyBans()
     }
 
-    private func makeBan(_ subject: BanSubject, _ sentence: Sentence) -> Ban {
+    private func makeBan(_ subject: BanSubject, _ request: BanRequest) -> Ban {
         let now = clock.wallNow
         return Ban(
-            subject: subject, reason: sentence.reason, createdAt: now, expiresAt: sentence.duration.map { now + $0 })
+            subject: subject, reason: request.reason, createdAt: now, expiresAt: request.duration.map { now + $0 })
     }
 
     private func add(_ ban: Ban) async throws {
@@ -114,11 +120,7 @@ struct AdminDesk: Sendable {
     }
 
     /// Applies the stored bans now. `BanWatch` notices only changes of other processes.
-    private func applyBans() async throws {
-        let bans = try await storage.bans(at: .distantPast)
-        let gateway = gateway
-        try await gateway.eventLoop.submit { gateway.value.update(bans: bans) }.get()
-    }
+    private func applyBans() async throws { try await gateway.applyBans(of: storage) }
 
     // MARK: Audit log
 

@@ -3,15 +3,14 @@ import Wire
 
 /// Decides which requests to the operator's page have the token.
 ///
-/// Only wrong tokens count against the limit of their address. A request without a token does not: another page in the
-/// operator's browser could send such requests, and must not be able to lock the operator out.
+/// Wrong tokens are limited per address, so that guesses do not fill the log. At 128 random bits, nobody finds the token by guessing.
 struct AdminDoor: Sendable {
     /// What follows from a request's token.
     enum Verdict: Equatable, Sendable {
         case admitted
         case missing
         case wrong
-        /// Too many wrong tokens came from the address. Until then, its tokens are not compared.
+        /// The token is wrong, and too many wrong tokens have come from the address.
         case blocked(Duration)
     }
 
@@ -28,8 +27,9 @@ struct AdminDoor: Sendable {
     mutating func check(_ claimed: String?, from address: IPAddress, now: Timestamp) -> Verdict {
         guard let claimed else { return .missing }
         let block = address.limitingBlock
-        if let wait = budgets.wait(block, Self.guesses, now: now) { return .blocked(wait) }
+        // The right token always opens the door, or wrong ones from the operator's own address could keep the operator out.
         if constantTimeEquals(Array(claimed.utf8), token) { return .admitted }
+        if let wait = budgets.wait(block, Self.guesses, now: now) { return .blocked(wait) }
         _ = budgets.take(block, Self.guesses, now: now)
         return .wrong
     }

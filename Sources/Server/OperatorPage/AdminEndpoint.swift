@@ -169,7 +169,7 @@ struct AdminEndpoint: Service {
     }
 
     private func banReported(_ call: Call) async throws -> GateResponse {
-        let bans = try await desk.ban(report: try reportID(call), try AdminDesk.Sentence(call.body))
+        let bans = try await desk.ban(report: try reportID(call), try AdminDesk.BanRequest(call.body))
         return .bans(bans, count: bans.count)
     }
 
@@ -191,7 +191,7 @@ struct AdminEndpoint: Service {
     }
 
     private func addBan(_ call: Call) async throws -> GateResponse {
-        let ban = try await desk.ban(subject: try subject(call), try AdminDesk.Sentence(call.body))
+        let ban = try await desk.ban(subject: try subject(call), try AdminDesk.BanRequest(call.body))
         return .bans([ban], count: 1)
     }
 

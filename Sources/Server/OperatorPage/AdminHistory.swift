@@ -9,7 +9,7 @@ struct AdminFigures: Equatable, Sendable {
     var rooms = 0
     var waiting = 0
     var matches = 0
-    var calls = 0
+    var activeCalls = 0
     var archives = 0
     var broadcasts = 0
 }

@@ -96,7 +96,7 @@ extension JSONWriter {
         for (name, count) in [
             ("clients", figures.clients), ("people", figures.people), ("sessions", figures.sessions),
             ("rooms", figures.rooms), ("waiting", figures.waiting), ("matches", figures.matches),
-            ("calls", figures.calls), ("archives", figures.archives), ("broadcasts", figures.broadcasts),
+            ("calls", figures.activeCalls), ("archives", figures.archives), ("broadcasts", figures.broadcasts),
         ] {
             member(name, count)
         }

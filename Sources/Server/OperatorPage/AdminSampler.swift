@@ -59,7 +59,7 @@ struct AdminSampler: Service {
 extension AdminFigures {
     fileprivate init(_ hub: Hub) {
         (clients, people, sessions, rooms) = (hub.clientCount, hub.presentCount, hub.sessionCount, hub.roomCount)
-        (waiting, matches, calls) = (hub.waitingCount, hub.matchCount, hub.callFigures.active)
+        (waiting, matches, activeCalls) = (hub.waitingCount, hub.matchCount, hub.callFigures.active)
         (archives, broadcasts) = (hub.archiveCount, hub.broadcastCount)
     }
 }

@@ -41,8 +41,7 @@ final class RunningPebble: Sendable {
         authorities = try write("authority.pem", own.authorityPEM)
         let certificate = try write("certificate.pem", own.certificatePEM)
         let key = try write("key.pem", own.privateKeyPEM.revealed)
-        var ports: [Int] = []
-        for _ in 0..<4 { ports.append(try await Self.freePort()) }
+        let ports = try await Self.freePorts(4)
         httpPort = ports[0]
         let settings = try write(
             "pebble.json",
@@ -70,7 +69,16 @@ final class RunningPebble: Sendable {
         directoryURL = "https://127.0.0.1:\(ports[1])/dir"
         try await eventually {
             let text = (try? String(contentsOfFile: log, encoding: .utf8)) ?? ""
-            return text.contains("ACME directory available") ? nil : "pebble did not start: \(text)"
+            guard text.contains("ACME directory available") else { return "pebble did not start: \(text)" }
+            // It says so before it listens.
+            do {
+                let connection = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+                    .connect(host: "127.0.0.1", port: ports[1]).get()
+                try await connection.close()
+                return nil
+            } catch {
+                return "pebble does not listen: \(error)"
+            }
         }
     }
 
@@ -79,11 +87,18 @@ final class RunningPebble: Sendable {
         try? FileManager.default.removeItem(atPath: folder)
     }
 
-    static func freePort() async throws -> Int {
-        let channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-            .bind(host: "127.0.0.1", port: 0).get()
-        let port = channel.localAddress?.port ?? 0
-        try await channel.close()
-        return port
+    static func freePort() async throws -> Int { try await freePorts(1)[0] }
+
+    /// Holds each port until all are found, so that they differ.
+    private static func freePorts(_ count: Int) async throws -> [Int] {
+        var channels: [any Channel] = []
+        for _ in 0..<count {
+            channels.append(
+                try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+                    .bind(host: "127.0.0.1", port: 0).get())
+        }
+        let ports = channels.map { $0.localAddress?.port ?? 0 }
+        for channel in channels { try await channel.close() }
+        return ports
     }
 }

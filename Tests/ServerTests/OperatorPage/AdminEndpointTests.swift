@@ -67,12 +67,8 @@ import Wire
                 #expect(try await desk.ask("POST", path, "{}", token: nil).status == 401, "\(path)")
             }
             let wrong = "0000feedf00dfeedf00dfeedf00dfeed"
-            for _ in 0..<10 {
-                let refused = try await desk.ask("GET", Self.paths[0], token: wrong)
-                #expect(refused.status == 401 && refused.code == "token_signature")
-            }
-            let blocked = try await desk.ask("GET", Self.paths[0])
-            #expect(blocked.status == 429 && blocked["Retry-After"] != nil)
+            let refused = try await desk.ask("GET", Self.paths[0], token: wrong)
+            #expect(refused.status == 401 && refused.code == "token_signature")
             #expect(log.contains("Wrong token"))
             #expect(!log.contains(Self.token) && !log.contains(wrong))
         }
@@ -101,7 +97,7 @@ import Wire
                 let answer = try await desk.place.ask("GET", path, token: Self.token)
                 #expect(answer.status == 404, "\(path) on the public port")
             }
-            #expect(try await desk.place.ask("POST", "/admin/api/bans", token: Self.token, [:], "{}").status != 200)
+            #expect(try await desk.place.ask("POST", "/admin/api/bans", token: Self.token, [:], "{}").status == 404)
         }
     }
 
@@ -222,6 +218,7 @@ import Wire
         try await Self.withDesk { server, desk in
             let ann = try await server.client()
             let entered = try await ann.enter(.init(name: try #require(RoomName("garden")), displayName: "Ann"))
+            _ = try await ann.join(entered.admission)
             let session = try #require(try await desk.list("/admin/api/sessions", "sessions").first)
             #expect(session["room"] == .string("garden") && session["id"] == .string(entered.admission.session.text))
             guard case .array(let members)? = session["members"], case .object(let member)? = members.first else {
@@ -231,11 +228,10 @@ import Wire
             #expect(member["name"] == .string("Ann") && member["reconnecting"] == .bool(false))
             let overview = try await desk.ask("GET", "/admin/api/overview?since=0").object()
             #expect(overview["version"] == .string(ConfabServer.version))
-            guard case .array(let samples)? = overview["samples"] else {
-                Issue.record("there are no samples")
-                return
+            try await eventually {
+                let samples = try await desk.list("/admin/api/overview?since=0", "samples")
+                return samples.contains { $0["rooms"] == .integer(1) } ? nil : "no sample has the room"
             }
-            #expect(samples.count <= AdminHistory.maxSamples)
             #expect(try await desk.list("/admin/api/overview?since=\(Int64.max)", "samples").isEmpty)
         }
     }

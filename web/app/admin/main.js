@@ -41,18 +41,19 @@ async function ask(path, body) {
   const timer = setTimeout(() => aborting.abort(), answerTimeout);
   /** @type {Response} */
   let response;
+  let data;
   try {
     response = await fetch(at(`/admin/api/${path}`), {
       method: body ? 'POST' : 'GET', headers: { authorization: `Bearer ${token}` }, body: body && JSON.stringify(body),
       cache: 'no-store', signal: aborting.signal,
     });
+    if (response.status === 204) return null;
+    data = await response.json().catch(() => null);
   } catch {
     throw 'unreachable';
   } finally {
     clearTimeout(timer);
   }
-  if (response.status === 204) return null;
-  const data = await response.json().catch(() => null);
   if (response.ok && data) return data;
   if (response.status === 401) throw 'wrong';
   throw data?.message ? { text: String(data.message) } : 'unreachable';

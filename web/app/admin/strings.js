@@ -45,7 +45,7 @@ const en = {
   report: /** @param {number} id */ (id) => `Report ${id}`,
   closed: /** @param {string} when */ (when) => `Closed ${when}`,
   banned: 'Banned',
-  repeated: /** @param {number} count */ (count) => counted(count, 'report in this list', 'reports in this list'),
+  repeated: /** @param {number} count */ (count) => counted(count, 'report against this person', 'reports against this person'),
   reported: 'Reported person',
   reporter: 'Reporter',
   from: /** @param {string} address */ (address) => `from ${address}`,
