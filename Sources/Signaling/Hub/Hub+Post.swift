@@ -48,6 +48,9 @@ extension Hub {
         case .clients(let ids, let message):
             context.tell(.clients(ids.filter { $0.tag(unless: own) == nil }, message))
         case .person(let id, .contact(.presence(let other))):
+            // It must not wait until it is known where the person is, because the sender's life may be over by then. A person who comes
+            // to this node asks about all contacts.
+            guard people.contains(id) else { return }
             context.tell(.person(id, .contact(.presenceElsewhere(of: other, at: tag))))
         // If the person has just moved to another node, the letter is forwarded. Presence is not: a person who moves asks again.
         case .person(_, let event) where event.travels: context.tell(letter)

@@ -7,18 +7,19 @@ import { sharedBrowsers } from './browsers.mjs';
 import { beepTimes, flashAndBeep, flashTimes, lags, median } from './flash.mjs';
 import { source } from './in-page.mjs';
 import { assertNothingThrown, keepReceiving, serve } from './stranger.mjs';
+import { isFull } from './tier.mjs';
 import { NotYet, until } from './wait.mjs';
 
 const { chromium } = sharedBrowsers();
 
-/** What lip sync may be wrong by, in milliseconds: ITU-R BT.1359 says that people notice 45 ms of early sound. */
-const limit = 40;
+/**
+ * What lip sync may be wrong by, in milliseconds: ITU-R BT.1359 says that people notice 45 ms of early sound. A browser on a machine that
+ * does something else as well captures sound up to 200 ms late, so the first tier only finds larger faults.
+ */
+const limit = isFull ? 40 : 400;
 const tones = [1000, 3000];
 const seconds = 8;
-/**
- * The maximum number of recordings, of which one must be in sync. A browser on a busy machine captures late, which is not the
- * recorder's fault. A fault of the recorder would be in all of them.
- */
+/** The maximum number of recordings, of which one must be in sync, because a browser may have captured late. */
 const recordings = 3;
 
 /** A flash and its beep are further apart than `limit`. */
@@ -82,7 +83,7 @@ async function assertArchiveInSync(t, folder) {
   }
 }
 
-test('flash and beep of two pages are together within 40 ms, in the files of the streams and in the composed one', async (t) => {
+test('flash and beep of two pages are together, in the files of the streams and in the composed one', async (t) => {
   const server = await serve(t, { CONFAB_RECORDING_NOTICE: '0s' });
   const session = await server.command('session', 'create', '--media', 'routed');
   const pages = [];
