@@ -235,7 +235,8 @@ struct ContactBook: Equatable, Sendable {
     func queried(by other: IdentityID, _ snapshot: PersonSnapshot, _ context: inout Context) {
         // In a cluster, the letter that this person has removed the contact may have been lost.
         guard contains(other) else { return context.tell(.person(other, .contact(.removed(by: snapshot.id)))) }
-        guard snapshot.isSeenOnline else { return }
+        // Someone who is not seen online answers too: in a cluster, an older letter that says otherwise may arrive before the answer.
+        guard snapshot.isSeenOnline || context.tag != nil else { return }
         context.tell(.person(other, .contact(.presence(of: snapshot.counterpart))))
     }
 

@@ -70,6 +70,24 @@ import Wire
         #expect(third.isInRoom)
     }
 
+    @Test func anOldReportThatArrivesLateIsCorrectedByTheAnswerToAQuestion() {
+        let (first, second) = contacts()
+        world.post.setAway(true, now: world.now)
+        second.appear(Appearance(name: "Bob"))
+        first.leave()
+        world.pass(.milliseconds(100))
+        // Nobody gets this report, because Ada is on no node.
+        second.appear(Appearance(name: "Bob", visible: false))
+        world.pass(.milliseconds(100))
+        let third = world.arrive(ada, at: 1)
+        third.appear(Appearance(name: "Ada"))
+        world.pass(.milliseconds(100))
+        world.post.setAway(false, now: world.now)
+        world.pass(.seconds(5))
+        #expect(heard(third).contains { $0.online }, "the first report has arrived")
+        #expect(sees(third, bo) == false)
+    }
+
     @Test func aContactWhoMovesToAThirdNodeIsSeenThere() {
         let (first, second) = contacts()
         second.leave()
