@@ -136,7 +136,7 @@ class Call:
         member.request("session.join", sessionId=answer["sessionId"], token=answer["token"])
 
     def works(self):
-        """Whether the call goes on and both can change it. A call that was lost does not count."""
+        """Whether the call continues and both can change it. A call that was lost does not count."""
         if not self.continues:
             return True
         answers = together(self.members, lambda one: one.client.attempt("call.update", callId=self.id, video=False))
@@ -162,7 +162,7 @@ class Call:
 
 
 class Crowd:
-    """A room, chats and a call on one node. Either all of them go on while something else fails, or they come back."""
+    """A room, chats and a call on one node. Either all of them continue while something else fails, or they come back."""
 
     def __init__(self, cluster, node, room, size=4, pairs=1):
         self.node, self.room = node, room

@@ -67,7 +67,7 @@ def fail_over_redis(cluster, report):
 
 
 def lose_redis(cluster, report):
-    """All Redis are stopped and forget everything: rooms, chats and calls go on, and all is whole within 5 s of their return"""
+    """All Redis are stopped and forget everything: rooms, chats and calls continue, and everything works again within 5 s of their return"""
     seconds = LONG_REDIS_SECONDS if report.options.all else REDIS_SECONDS
     report.figure("seconds without Redis", seconds)
     with Browsers(cluster, PARLOR) as browsers:
@@ -80,7 +80,7 @@ def lose_redis(cluster, report):
         report.check(code == "cluster_unavailable", f"a new room is refused with cluster_unavailable (was {code})")
         report.check(all(together(undisturbed.crowds, lambda crowd: crowd.listen(seconds - (time.monotonic() - start)))),
                      "nobody has lost the connection")
-        report.check(not any(crowd.broken() for crowd in undisturbed.crowds), "rooms, chats and calls go on meanwhile")
+        report.check(not any(crowd.broken() for crowd in undisturbed.crowds), "rooms, chats and calls continue meanwhile")
         last(seconds, start)
         cluster.redis.start()
         start = time.monotonic()

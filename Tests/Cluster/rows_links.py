@@ -52,14 +52,14 @@ def cut_from_postgres(cluster, report):
             silence = browsers.await_return(mended)
             report.figure("seconds without media in the two browsers", round(silence, 2))
             report.check(silence < BACK_SECONDS, f"the browsers talk again within {BACK_SECONDS} s")
-            report.check(not other.broken() and other.are_connected(), "rooms, chats and calls of another node go on")
+            report.check(not other.broken() and other.are_connected(), "rooms, chats and calls of another node continue")
             node.await_ready()
             for leaving in (crowd, other, newcomer):
                 leaving.close()
 
 
 def cut_from_redis(cluster, report):
-    """The link between a node and all Redis is cut for 10 s: what it has goes on, and it opens rooms again within 5 s of mending"""
+    """The link between a node and all Redis is cut for 10 s: what it has continues, and it opens rooms again within 5 s of mending"""
     with Browsers(cluster, PARLOR) as browsers:
         node = browsers_node(cluster)
         crowd = Crowd(cluster, node, ROOM)
@@ -73,7 +73,7 @@ def cut_from_redis(cluster, report):
             code = hosts[0].client.attempt("room.join", seconds=CUT_SECONDS, name=f"attic {side}", displayName="")
             report.check(code == "cluster_unavailable", f"a new room is refused with cluster_unavailable (was {code})")
             report.measure("another node opens a room", lambda: hosts[1].enter(f"cellar {side}"), 5)
-            report.check(not crowd.broken(), "rooms, chats and calls of the node go on")
+            report.check(not crowd.broken(), "rooms, chats and calls of the node continue")
             crowd.listen(max(0.1, CUT_SECONDS - (time.monotonic() - start)))
             node.machine.mend()
             report.measure("a room can be opened after mending", lambda: hosts[0].enter(f"attic {side}"), 5)
@@ -101,7 +101,7 @@ def cut_from_people(cluster, report):
             report.figure("seconds without media in the two browsers", round(silence, 2))
             report.check(max(times.values()) < limit, f"everyone is back within {limit} s")
             report.check(silence < limit + PAGE_PAUSE_SECONDS, f"the browsers talk again within {limit + PAGE_PAUSE_SECONDS} s")
-            report.check(not other.broken() and other.are_connected(), "rooms, chats and calls of another node go on")
+            report.check(not other.broken() and other.are_connected(), "rooms, chats and calls of another node continue")
             await_another_life(cluster, node, life, report)
             for leaving in (crowd, other):
                 leaving.close()

@@ -84,7 +84,7 @@ def require_connections(node, count):
 
 
 def drain_a_node(cluster, report):
-    """A node is drained with a room, chats and a call on it: they go on, everyone else leaves within 60 s, and it is taken back"""
+    """A node is drained with a room, chats and a call on it: they continue, everyone else leaves within 60 s, and it is taken back"""
     with Browsers(cluster, PARLOR) as browsers:
         drained = browsers_node(cluster)
         crowd = Crowd(cluster, drained, ROOM)
@@ -111,7 +111,7 @@ def drain_a_node(cluster, report):
             require(newcomers[-1].node == drained.name, f"newcomer {len(newcomers)} came to {newcomers[-1].node}")
         # HAProxy chooses the node with the fewest connections, so the others are filled first.
         report.measure("a newcomer comes to it again after `confab node serve`", require_newcomer, 20)
-        report.check(not crowd.broken(), "room, chat and call still go on")
+        report.check(not crowd.broken(), "room, chat and call still continue")
 
 
 def upgrade(cluster, report):

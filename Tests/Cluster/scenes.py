@@ -26,7 +26,7 @@ class Scene:
         report.figure("seconds without media in the two browsers", round(silence, 2))
         report.figure("the call went on", "yes" if self.crowd.call_continues else "no, its two people came to different nodes")
         report.check(max(*times.values(), silence) < limit, f"everyone on it talks again within {limit} s")
-        report.check(not any(other.broken() for other in self.others), "rooms, chats and calls of the other nodes go on")
+        report.check(not any(other.broken() for other in self.others), "rooms, chats and calls of the other nodes continue")
 
     def await_another_life(self, report):
         await_another_life(self.cluster, self.node, self.life, report)
@@ -70,5 +70,5 @@ class Undisturbed:
     def check(self, report):
         check_lives(self.cluster, self.lives, report)
         report.check(all(crowd.are_connected() for crowd in self.crowds), "nobody has lost the connection")
-        report.check(not any(crowd.broken() for crowd in self.crowds), "rooms, chats and calls go on")
+        report.check(not any(crowd.broken() for crowd in self.crowds), "rooms, chats and calls continue")
         check_media(self.browsers, self.moment, report)
