@@ -41,6 +41,17 @@ extension Session {
         }
     }
 
+    /// A member who has left is asked again if its connection joins again, even if the session is still recorded.
+    func forgetConsent(of member: Member, _ context: inout Context) {
+        let news = SessionNews.consent(member.connection.id, false)
+        if member.acceptsRecording == true {
+            for archive in archives { context.tell(.archive(archive.info.archive, .session(news))) }
+        }
+        if member.acceptsBroadcast == true {
+            for broadcast in broadcasts { context.tell(.broadcast(broadcast.info.broadcast, .session(news))) }
+        }
+    }
+
     /// The streams of all members, in the order of joining and publishing.
     var presentStreams: [SessionStream] {
         order.flatMap { members[$0]?.streams ?? [] }.compactMap { streams[$0] }.compactMap(sessionStream)

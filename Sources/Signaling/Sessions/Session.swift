@@ -293,6 +293,7 @@ public struct Session: Machine, Equatable, Sendable {
             unsubscribe(member, &context)
             for other in member.pairs.keys { members[other]?.pairs[member.connection.id] = nil }
         }
+        for member in gone { forgetConsent(of: member, &context) }
         if members.isEmpty, isMuted { muteUntil = context.now + context.rules.muteGrace }
         if members.isEmpty { automatic = nil }
         for member in gone {

@@ -50,6 +50,26 @@ import Wire
         #expect(place.commands() == ["begin audio video"], "the next archive asks again")
     }
 
+    @Test("a member who leaves and joins again is asked again, although the recording continues")
+    func left() throws {
+        place.enter()
+        _ = try place.publish(place.bob)
+        _ = try place.publish(place.ada)
+        let archive = try #require(place.start())
+        consent(place.ada, true)
+        consent(place.bob, true)
+        place.passNotice()
+        #expect(place.commands() == ["begin audio video", "add Bob audio video", "add Ada audio video"])
+        place.ada.ask(.session(.leave(.init(session: place.session))))
+        #expect(place.commands() == ["remove"])
+        let joined = try #require(place.ada.enter(place.session, data: "Ada", on: place.stage))
+        #expect(joined.archives == [ArchiveInfo(archive.id, asks: true)])
+        _ = try place.publish(place.ada)
+        #expect(place.commands().isEmpty)
+        consent(place.ada, true)
+        #expect(place.commands() == ["add Ada audio video"])
+    }
+
     @Test("an answer without an archive is ignored")
     func early() throws {
         place.enter()

@@ -33,6 +33,24 @@ import Wire
         #expect(place.commands() == ["begin bestFit"], "the next broadcast asks again")
     }
 
+    @Test("a member who leaves and joins again is asked again, although the broadcast continues")
+    func left() throws {
+        let place = BroadcastSession { $0.recordingConsent = .ask }
+        place.enter()
+        _ = (try place.publish(place.bob), try place.publish(place.ada))
+        place.start()
+        consent(place.ada, true, place)
+        place.passNotice()
+        #expect(place.commands() == ["begin bestFit", "add Ada audio video"])
+        place.ada.ask(.session(.leave(.init(session: place.session))))
+        #expect(place.commands() == ["remove"])
+        place.ada.enter(place.session, data: "Ada", on: place.stage)
+        _ = try place.publish(place.ada)
+        #expect(place.commands().isEmpty)
+        consent(place.ada, true, place)
+        #expect(place.commands() == ["add Ada audio video"])
+    }
+
     @Test("a member who agrees to a recording has not agreed to a broadcast, and the reverse")
     func separateConsent() throws {
         let place = BroadcastSession { $0.recordingConsent = .ask }
