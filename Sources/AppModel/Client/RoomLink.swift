@@ -17,6 +17,10 @@ import Foundation
     private var listener: Task<Void, Never>?
     /// The task that reads the events of the room's session. The session changes when the room is joined again.
     private var sessionListener: Task<Void, Never>?
+    /// The session whose events `sessionListener` reads.
+    private var session: Session?
+    private var recordings = RunningCaptures<ArchiveID>()
+    private var broadcasts = RunningCaptures<BroadcastID>()
     private var videos: [StreamID: Received] = [:]
     /// Messages that were in the chat when this user joined, and have not arrived as events since.
     private var earlier: Set<RoomMessage> = []
@@ -54,6 +58,7 @@ import Foundation
         case .say(let text, let id): say(text, id)
         case .download(let file): files.download(file, from: room)
         case .moderate(let action, let id): moderate(action, id, failed)
+        case .consent(let question, let accepts): consent(question, accepts, failed)
         case .preview(let video): preview(video)
         case .closePreview:
             server.media.release(.room)
@@ -100,6 +105,29 @@ import Foundation
                 case .remove: try await room.remove(id)
                 }
             }, failed: failed)
+    }
+
+    /// Sends the answer to a question for consent. If that fails, the screen shows the question again.
+    private func consent(
+        _ question: RoomConsent, _ accepts: Bool, _ failed: @escaping @MainActor (ConfabError) -> Void
+    ) {
+        inRoom { [weak self] room throws(ConfabError) in
+            guard let session = room.session else { throw ConfabError.offline }
+            switch question {
+            case .recording: try await session.acceptRecording(accepts)
+            case .broadcast: try await session.acceptBroadcast(accepts)
+            }
+            // Rejoining may have replaced the session.
+            guard let self, session === self.session else { return }
+            switch question {
+            case .recording: recordings.answered()
+            case .broadcast: broadcasts.answered()
+            }
+            tellCaptures()
+        } failed: { [weak self] error in
+            failed(error)
+            self?.tellCaptures()
+        }
     }
 
     // MARK: Joining and leaving
@@ -173,7 +201,8 @@ import Foundation
         listener?.cancel()
         sessionListener?.cancel()
         for video in videos.values { video.listener.cancel() }
-        (room, videos, screen, listener, sessionListener) = (nil, [:], nil, nil, nil)
+        (room, videos, screen, listener, sessionListener, session) = (nil, [:], nil, nil, nil, nil)
+        (recordings, broadcasts) = (RunningCaptures(), RunningCaptures())
         files.forget()
         server.media.release(.room)
     }
@@ -297,11 +326,16 @@ import Foundation
         tellMembers()
     }
 
+    /// Listens to the session of a room, unless it is still the one that is listened to.
     private func listenToSession(of room: Room) {
+        guard session == nil || room.session !== session else { return }
         sessionListener?.cancel()
-        guard let session = room.session else { return }
+        session = room.session
+        (recordings, broadcasts) = (RunningCaptures(), RunningCaptures())
+        tellCaptures()
+        guard let current = session else { return }
         sessionListener = Task { [weak self] in
-            for await event in session.events { self?.happened(event) }
+            for await event in current.events { self?.happened(event) }
         }
     }
 
@@ -310,6 +344,18 @@ import Foundation
         case .speaking(let stream): tell(.speaker(stream.map { Self.tile(of: $0) }))
         case .muted(active: true, stream: .some): tell(.mutedByHost)
         case .streamCreated, .streamDestroyed: tellConnecting()
+        case .archiveStarted(let archive):
+            recordings.started(archive.id, asks: archive.asksConsent)
+            tellCaptures()
+        case .archiveStopped(let archive):
+            recordings.stopped(archive.id)
+            tellCaptures()
+        case .broadcastStarted(let broadcast):
+            broadcasts.started(broadcast.id, asks: broadcast.asksConsent)
+            tellCaptures()
+        case .broadcastStopped(let broadcast):
+            broadcasts.stopped(broadcast.id)
+            tellCaptures()
         default: break
         }
     }
@@ -320,6 +366,11 @@ import Foundation
     private func tellConnecting() {
         let missing = room?.session?.streams.first { videos[$0.id] == nil }
         tell(.connecting(name: missing.flatMap { stream in room?.people.first { $0.id == stream.connection }?.name }))
+    }
+
+    private func tellCaptures() {
+        tell(.capture(.recording, recordings.capture))
+        tell(.capture(.broadcast, broadcasts.capture))
     }
 
     private func tellWaiting() {

@@ -42,6 +42,8 @@ public enum RoomRequest: Equatable, Sendable {
     /// Opens the devices before joining. Without `video`, opens only the microphone.
     case preview(video: Bool)
     case closePreview
+    /// Accepts or refuses to be in recordings or broadcasts.
+    case consent(RoomConsent, Bool)
 }
 
 /// An event in the room, or an event that concerns this device's media, for the room screen.
@@ -69,6 +71,8 @@ public enum RoomEvent: Sendable {
     /// A reaction; `id` is nil for this user's own.
     case reacted(id: String?, String)
     case mutedByHost
+    /// Whether the room is being recorded or broadcast live has changed, or whether the user must answer.
+    case capture(RoomConsent, RoomCapture)
     case ownVideo((any VideoSource)?)
     case cameraFailed(ConfabError)
     /// A request from the user failed. The room continues.

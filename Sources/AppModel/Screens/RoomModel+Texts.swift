@@ -148,7 +148,7 @@ extension RoomModel {
         let lines: [ScreenLine] = [.title(roomName.isEmpty ? "Join a room" : roomName), .text(statusText)]
         let notice: [ScreenLine] = noticeText.isEmpty ? [] : [.text(noticeText)]
         let settings: [ScreenLine] = offersSettings ? [.button("Open Settings")] : []
-        return lines + notice + settings + (showsRoom ? insideLines : outsideLines)
+        return lines + notice + settings + (showsRoom ? captureLines + insideLines : outsideLines)
     }
 
     private var insideLines: [ScreenLine] {

@@ -61,6 +61,10 @@ import enum Wire.Limits
     public private(set) var isCameraOff = false
     public private(set) var hasHandUp = false
     public private(set) var isSharingScreen = false
+    /// Whether the room is being recorded.
+    public internal(set) var recording = RoomCapture()
+    /// Whether the room is being broadcast live.
+    public internal(set) var broadcast = RoomCapture()
     /// The last error, shown for a while or until the user reacts to it.
     public private(set) var trouble: ConfabError?
     public internal(set) var tiles = TileStates()
@@ -232,6 +236,7 @@ import enum Wire.Limits
         case .sent(let id, let isSent): sent(id, isSent)
         case .reacted(let id, let text): if showsRoom { reacted(id, text) }
         case .mutedByHost: if showsRoom { muteForHost() }
+        case .capture(let kind, let capture): if showsRoom { changed(kind, capture) }
         case .ownVideo(let source):
             // The preview may have been closed while the camera was opening.
             guard isBusy || isPreviewing else { return }
@@ -404,6 +409,7 @@ import enum Wire.Limits
         (own, ownAspect, sending, reactions, trouble) = (nil, nil, [], [], nil)
         (tiles, page, hasHandUp, isMutedByHost) = (TileStates(), 0, false, false)
         (isSharingScreen, isPreviewing, role, question, showsChat) = (false, false, .guest, nil, false)
+        (recording, broadcast) = (RoomCapture(), RoomCapture())
         change(to: new)
     }
 

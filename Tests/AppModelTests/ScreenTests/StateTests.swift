@@ -44,7 +44,7 @@ import Testing
                 "ready", "waiting to be let in", "connecting to Ada", "full", "not connected, will rejoin", "0 others",
                 "1 other", "2 others", "3 others", "pinned", "speaking", "muted by a host", "removed",
                 "preview", "host", "host, asked before removing", "poor connection", "members see addresses", "file",
-                "file, downloading", "file, downloaded", "file, failed",
+                "file, downloading", "file, downloaded", "file, failed", "recorded", "recorded and broadcast, asked",
             ]
         ),
         ("Settings", ["usual"]),

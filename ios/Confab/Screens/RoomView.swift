@@ -52,6 +52,8 @@ private struct RoomStage: View {
                 ModelText(model.statusText).font(.footnote)
                 ModelText(model.noticeText).font(.footnote)
                 if model.offersSettings { SettingsButton().buttonStyle(.bordered) }
+                RecordingMark(text: model.captureText)
+                if let question = model.consentQuestion { ConsentRow(model: model, question: question) }
                 ForEach(model.waitingPeople) { WaitingRow(model: model, person: $0) }
             }
             RoomPictures(model: model).background {
@@ -105,6 +107,41 @@ private struct RoomStage: View {
         Picker("Layout", selection: $model.layout) {
             ForEach(RoomLayout.allCases, id: \.self) { Text($0.text).tag($0) }
         }
+    }
+}
+
+/// Says that the room is being recorded or broadcast live, with a red mark. Hidden if the text is empty.
+private struct RecordingMark: View {
+    let text: String
+
+    var body: some View {
+        if !text.isEmpty {
+            HStack {
+                Image(systemName: "record.circle.fill").foregroundStyle(.red).accessibilityHidden(true)
+                ModelText(text)
+            }
+            .font(.footnote)
+            .accessibilityElement(children: .combine)
+        }
+    }
+}
+
+/// The question whether the user may be part of a recording or a broadcast.
+private struct ConsentRow: View {
+    let model: RoomModel
+    let question: RoomConsent
+
+    var body: some View {
+        VStack {
+            ModelText(question.text)
+            HStack {
+                Button(action: { model.answer(question, accepts: true) }) { Text(question.acceptText) }
+                Button(action: { model.answer(question, accepts: false) }) { Text(RoomConsent.refuseText) }
+            }
+            .buttonStyle(.bordered)
+        }
+        .font(.footnote)
+        .accessibilityElement(children: .contain)
     }
 }
 
