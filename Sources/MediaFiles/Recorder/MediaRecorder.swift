@@ -10,8 +10,8 @@ import RTC
 ///  packets → ReceivedTrack → (held until both tracks have reports) → StreamTimeline → BlockOrder → RecordedFile → outputs
 /// ```
 ///
-/// A stream becomes several files if its codec changes, or parameters in the file's header. `now` and all arrivals are on the same
-/// clock. `tick` must be called at least every 100 ms.
+/// A stream becomes several files if its codec changes, or parameters in the file's header, but only so many
+/// (``fileBurst``). `now` and all arrivals are on the same clock. `tick` must be called at least every 100 ms.
 public struct MediaRecorder: Sendable {
     /// What the owner must do, in order.
     public enum Output: Equatable, Sendable {
@@ -39,6 +39,9 @@ public struct MediaRecorder: Sendable {
     /// The minimum time between requests for keyframes because of two losses, and the time after which a request is repeated.
     static let minRequestInterval = MediaInterval.milliseconds(300)
     static let requestRepetition = MediaInterval.seconds(1)
+    /// How many files a stream may begin at once, and one more for each second. Each costs two syncs of the disk, which a publisher that
+    /// changes the parameters with every frame could make the recorder's thread wait for.
+    static let fileBurst: Int64 = 10
 
     private let hasAudio: Bool
     private let hasVideo: Bool
@@ -54,6 +57,11 @@ public struct MediaRecorder: Sendable {
     private var hasBegun = false
     private var blocks = BlockOrder()
     private var file: FileInProgress?
+    private var fileCount: Int64 = 0
+    /// The start of the first file.
+    private var firstStart: MediaTime?
+    /// Whether video is dropped until a keyframe that fits into the file, or for which another file may begin.
+    private var isSkippingVideo = false
     private var keyframeAt: MediaTime?
     private var requestedAt: MediaTime?
     private var size: PictureSize?
@@ -198,6 +206,7 @@ public struct MediaRecorder: Sendable {
         blocks.expectsAudio = hasAudio && isAudioForwarded
         blocks.expectsVideo = hasVideo && isVideoForwarded && !(video?.needsKeyframe ?? true)
         while let block = blocks.next(now: now, isEnding: isEnding) {
+            guard admits(block) else { continue }
             open(for: block)
             if block.isVideo { noteVideo(block) }
             if hasAudio {
@@ -205,6 +214,15 @@ public struct MediaRecorder: Sendable {
             }
             file?.write(block, &outputs)
         }
+    }
+
+    /// Whether a block can be written. Video is dropped if it needs another file and the stream has too many.
+    private mutating func admits(_ block: TimedBlock) -> Bool {
+        guard block.isVideo, let video = block.video, let file else { return true }
+        if isSkippingVideo, !block.isKeyframe { return false }
+        let seconds = firstStart.map { (block.time - $0).milliseconds / 1_000 } ?? 0
+        isSkippingVideo = !file.accepts(video) && fileCount >= Self.fileBurst + seconds
+        return !isSkippingVideo
     }
 
     /// Starts a file, if there is none or if the block does not fit into it.
@@ -220,6 +238,8 @@ public struct MediaRecorder: Sendable {
         }
         let video = block.video ?? blocks.firstVideo
         file = FileInProgress(video: video, start: block.time)
+        fileCount += 1
+        firstStart = firstStart ?? block.time
         outputs.append(.begin(video ?? FileInProgress.assumedVideo, at: block.time))
     }
 
@@ -242,7 +262,9 @@ public struct MediaRecorder: Sendable {
     private mutating func requestKeyframe(now: MediaTime) {
         guard hasVideo, isVideoForwarded, let video else { return }
         let isOverdue = keyframeAt.map { now - $0 >= Self.keyframeInterval } ?? true
-        guard video.needsKeyframe || isOverdue else { return }
+        // A publisher whose keyframes are dropped sends enough of them.
+        let isMissing = isSkippingVideo && (keyframeAt.map { now - $0 >= Self.requestRepetition } ?? true)
+        guard video.needsKeyframe || isOverdue || isMissing else { return }
         if let requestedAt, now - requestedAt < Self.requestRepetition { return }
         requestedAt = now
         outputs.append(.requestKeyframe)

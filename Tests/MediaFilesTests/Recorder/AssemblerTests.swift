@@ -166,6 +166,18 @@ struct AssemblerTests {
         }
     }
 
+    @Test("a publisher that changes the parameters of H.264 with each frame gets ten files, and one more per second")
+    func parameterFlood() throws {
+        // Two sequence parameter sets in turn, each with a picture parameter set and an IDR slice in one payload (STAP-A).
+        let frames: [Payloads] = (0..<1_500).map { index in
+            let units: [[UInt8]] = [[0x67, 66, 0, 30, UInt8(index % 2)], [0x68, 1], [0x65, 1, 2, 3]]
+            return [units.reduce(into: [24]) { $0 += [0, UInt8($1.count)] + $1 }]
+        }
+        let files = try Self.record(.h264, frames)
+        #expect((60...71).contains(files.count), "\(files.count) files in a minute")
+        for (file, next) in zip(files, files.dropFirst()) { #expect(file.video != next.video) }
+    }
+
     @Test("VP9 decodes to the same frames", .enabled(if: FFmpegTools.areHere))
     func vp9() throws {
         let ivf = try Self.encode([
