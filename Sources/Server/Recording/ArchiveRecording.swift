@@ -85,6 +85,8 @@ final class ArchiveRecording {
     // MARK: Streams
 
     func add(_ stream: StreamID, _ details: RecordedStream, number: UInt32, now: MediaTime) -> StreamRecording? {
+        // The routers have not confirmed the end of the former recording. What they still send of it is ignored.
+        if let former = streams[stream], former.isRemoved { finish(former, now: now) }
         guard ending == nil, streams[stream] == nil else { return nil }
         guard streams.count < Self.maxStreams else {
             recorder.report(.streamFailed(id, stream, .tooMany))
@@ -98,7 +100,7 @@ final class ArchiveRecording {
 
     /// Completes a stream of which nothing follows.
     func finish(_ recording: StreamRecording, now: MediaTime) {
-        if !recording.wasPublished, ending == nil {
+        if !recording.wasPublished, !recording.isRemoved, ending == nil {
             log(.failure(recording.stream, .notPublished), at: now)
             recorder.report(.streamFailed(id, recording.stream, .notPublished))
         }

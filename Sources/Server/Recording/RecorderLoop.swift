@@ -73,6 +73,7 @@ final class RecorderLoop {
         case .add(let id, let stream, let details): add(id, stream, details, now: now)
         case .remove(let id, let stream):
             guard let recording = archives[id]?.streams[stream] else { return }
+            recording.isRemoved = true
             source.stopRecording(stream, recording.number)
         case .note(let id, let note): archives[id]?.log(.note(note), at: now)
         case .pause(let id): archives[id]?.pause(now: now)

@@ -17,6 +17,8 @@ final class StreamRecording: RingStream {
     private var recorder: MediaRecorder?
     /// The number of routers that will send nothing more.
     private(set) var endedRouters = 0
+    /// Whether the hub has removed the stream, so that the routers send only what they had sent before.
+    var isRemoved = false
     private var file: RecordingFile?
     private var writer: WebMWriter?
     private var fileStart = MediaTime(nanoseconds: 0)
