@@ -12,6 +12,11 @@ import Wire
 final class ArchiveRecording {
     /// The maximum number of streams that are recorded at the same time, as OpenTok's.
     static let maxStreams = 50
+    /// How often streams of one publisher are added. Each time begins a file. Without this limit, a member who publishes again and
+    /// again, or withdraws and gives consent, could fill the folder, the event log and the manifest.
+    static let maxAddedOfPublisher = 200
+    /// How often streams of all publishers are added.
+    static let maxAdded = 5_000
     /// How long the streams may take to end after the archive, before their files are completed without what is missing. Media
     /// loops answer within milliseconds.
     static let maxEnding = MediaInterval.seconds(2)
@@ -29,6 +34,9 @@ final class ArchiveRecording {
     private(set) var ending: (reason: RecordingEnd, deadline: MediaTime)?
     private var files: [RecordedFile] = []
     private var fileCounts: [StreamID: Int] = [:]
+    /// How often streams were added, in all and by publisher.
+    private var added = 0
+    private var addedOf: [ConnectionID: Int] = [:]
     /// When the first packet arrived: the recorded time is 0.
     private var began: MediaTime?
     private var pausedAt: MediaTime?
@@ -88,10 +96,13 @@ final class ArchiveRecording {
         // The routers have not confirmed the end of the former recording. What they still send of it is ignored.
         if let former = streams[stream], former.isRemoved { finish(former, now: now) }
         guard ending == nil, streams[stream] == nil else { return nil }
-        guard streams.count < Self.maxStreams else {
+        let former = addedOf[details.publisher, default: 0]
+        guard streams.count < Self.maxStreams, former < Self.maxAddedOfPublisher, added < Self.maxAdded else {
             recorder.report(.streamFailed(id, stream, .tooMany))
             return nil
         }
+        added += 1
+        addedOf[details.publisher] = former + 1
         let recording = StreamRecording(number: number, stream, details, self)
         streams[stream] = recording
         log(.beginning(stream, details), at: now)

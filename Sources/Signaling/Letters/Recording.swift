@@ -134,7 +134,7 @@ public enum RecordingFailure: String, Hashable, Sendable, CaseIterable {
     case cannotCompose
     /// Less than `recording.minFreeSpace` is free.
     case diskFull
-    /// The number of archives, or of streams in one archive, is at its limit.
+    /// The number of archives, of streams in one archive, or of times that streams were added to it, is at its limit.
     case tooMany
     /// The folder or a file cannot be created or written.
     case cannotWrite

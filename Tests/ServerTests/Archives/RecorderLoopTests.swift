@@ -70,4 +70,24 @@ import Wire
             #expect(router.take() == ["stop 2"])
         }
     }
+
+    @Test("a publisher whose streams are added again and again is left out in the end, and others are not")
+    func addedTooOften() async throws {
+        try await withDirectory { folder in
+            let router = NotingRouter()
+            let loop = makeLoop(router, in: "\(folder)/recordings")
+            for _ in 0..<ArchiveRecording.maxAddedOfPublisher {
+                loop.perform(.add(archive, stream, RecordedStream(publisher: ada)))
+                loop.perform(.remove(archive, stream))
+            }
+            #expect(router.reported.withLock { $0 }.isEmpty)
+            loop.perform(.add(archive, stream, RecordedStream(publisher: ada)))
+            #expect(router.reported.withLock { $0 } == [.streamFailed(archive, stream, .tooMany)])
+            _ = router.take()
+            let (other, bob) = (StreamID(high: 1, low: 2), ConnectionID(high: 0, low: 2))
+            loop.perform(.add(archive, other, RecordedStream(publisher: bob)))
+            // The refused stream has a number too.
+            #expect(router.take() == ["record \(ArchiveRecording.maxAddedOfPublisher + 2) audio video"])
+        }
+    }
 }
