@@ -1,5 +1,6 @@
 import Foundation
 import Logging
+import MediaFiles
 import SFU
 import Signaling
 import Synchronization
@@ -178,6 +179,8 @@ struct RecordingEndToEndTests {
         let (reason, result) = try #require(room.result(of: archive))
         #expect(reason == .diskFull && result.files.count == 3)
         for file in result.files { #expect(try RecordingJudge.decodes(room.path(archive, file.name))) }
+        let log = ArchiveLog(Array(try Data(contentsOf: URL(filePath: room.path(archive, "events.jsonl")))))
+        #expect(log.skipped == 0 && !log.isCut && log.lines.last?.event == .end(reason: "disk full"))
         let before = room.plane.counters.router.packetsIn
         try await eventually("the media stops") { room.plane.counters.router.packetsIn > before + 200 }
     }

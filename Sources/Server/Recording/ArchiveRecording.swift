@@ -155,9 +155,12 @@ final class ArchiveRecording {
 
     func log(_ event: MediaFiles.ArchiveEvent, at time: MediaTime) {
         lastLogged = max(lastLogged, recordedTime(time))
+        let end = events.size
         do throws(RecordingError) {
             try events.apply(.append(ArchiveLogLine(event, at: lastLogged).bytes))
         } catch {
+            // A part of a line would spoil the next one, which may be the last.
+            try? events.apply(.truncate(end))
             guard !error.isDiskFull else { return recorder.diskIsFull() }
             logger.error("Cannot write the log of an archive", metadata: ["error": "\(error.text)"])
         }
