@@ -23,7 +23,7 @@ public struct MediaRecorder: Sendable {
         case end(at: MediaTime)
         /// Request a keyframe from the publisher.
         case requestKeyframe
-        /// The new size of the video.
+        /// The new size of the video. At most once a second, as `lost`: these are for people who read the event log.
         case size(PictureSize, at: MediaTime)
         /// The video stood still for this long before `at`, because packets were lost.
         case lost(MediaInterval, at: MediaTime)
@@ -42,6 +42,9 @@ public struct MediaRecorder: Sendable {
     /// How many files a stream may begin at once, and one more for each second. Each costs two syncs of the disk, which a publisher that
     /// changes the parameters with every frame could make the recorder's thread wait for.
     static let fileBurst: Int64 = 10
+    /// The minimum time between two sizes, and between two losses, that are reported. A publisher that sends keyframes of another size
+    /// all the time must not fill the event log.
+    static let minNoteInterval = MediaInterval.seconds(1)
 
     private let hasAudio: Bool
     private let hasVideo: Bool
@@ -64,7 +67,9 @@ public struct MediaRecorder: Sendable {
     private var isSkippingVideo = false
     private var keyframeAt: MediaTime?
     private var requestedAt: MediaTime?
-    private var size: PictureSize?
+    /// The last size that was reported, and when.
+    private var size: (value: PictureSize, at: MediaTime)?
+    private var lossNotedAt: MediaTime?
     private var outputs: [Output] = []
 
     /// - Parameters:
@@ -244,10 +249,19 @@ public struct MediaRecorder: Sendable {
     }
 
     private mutating func noteVideo(_ block: TimedBlock) {
-        if block.followsLoss, let last = file?.lastVideo { outputs.append(.lost(block.time - last, at: block.time)) }
-        guard block.isKeyframe, let video = block.video, let size = PictureSize(of: block.bytes, video) else { return }
-        if size != self.size { outputs.append(.size(size, at: block.time)) }
-        self.size = size
+        if block.followsLoss, let last = file?.lastVideo, isNoteDue(after: lossNotedAt, at: block.time) {
+            outputs.append(.lost(block.time - last, at: block.time))
+            lossNotedAt = block.time
+        }
+        guard block.isKeyframe, let video = block.video, let size = PictureSize(of: block.bytes, video),
+            size != self.size?.value, isNoteDue(after: self.size?.at, at: block.time)
+        else { return }
+        outputs.append(.size(size, at: block.time))
+        self.size = (size, block.time)
+    }
+
+    private func isNoteDue(after last: MediaTime?, at time: MediaTime) -> Bool {
+        last.map { time - $0 >= Self.minNoteInterval } ?? true
     }
 
     // MARK: Keyframes

@@ -114,6 +114,15 @@ struct MediaRecorderTests {
         for (one, next) in zip(keyframes, keyframes.dropFirst()) { #expect((9_900...10_300).contains(next - one)) }
     }
 
+    @Test("sizes that change with each frame are reported once a second")
+    func sizeFlood() throws {
+        let sizes = [PictureSize(width: 320, height: 180), PictureSize(width: 1_280, height: 720)]
+        let script = Script(size: { sizes[Int($0 / 40) % 2] }, isKeyframe: { _ in true })
+        let publisher = try Self.record(script, until: 60_000)
+        #expect((50...61).contains(publisher.sizes.count), "\(publisher.sizes.count) sizes")
+        #expect(publisher.files.count == 1 && publisher.files[0].videoBlocks.count > 1_400)
+    }
+
     @Test("VP8 of other sizes stays in the same file, whose header has the largest size")
     func sizes() throws {
         let sizes = [PictureSize(width: 320, height: 180), PictureSize(width: 1_280, height: 720)]

@@ -24,6 +24,8 @@ struct SimulatedPublisher {
         var isAudioMuted: (Int64) -> Bool = { _ in false }
         var size: (Int64) -> PictureSize = { _ in PictureSize(width: 320, height: 240) }
         var sendsKeyframes = true
+        /// Whether the frame at this time is a keyframe although none was requested.
+        var isKeyframe: (Int64) -> Bool = { _ in false }
         var hasAudio = true
     }
 
@@ -105,7 +107,7 @@ struct SimulatedPublisher {
     }
 
     private mutating func sendFrame() {
-        let isKeyframe = wantsKeyframe && script.sendsKeyframes
+        let isKeyframe = (wantsKeyframe || script.isKeyframe(now)) && script.sendsKeyframes
         if isKeyframe { wantsKeyframe = false }
         var frame: [UInt8] = isKeyframe ? [0x10, 0, 0, 0x9d, 0x01, 0x2a] : [0x11, 0, 0]
         if isKeyframe {
