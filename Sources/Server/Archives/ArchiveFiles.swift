@@ -13,8 +13,9 @@ import Wire
 final class ArchiveFiles: Sendable {
     /// The number of bytes read at a time, which is also the memory used by a download.
     static let chunkSize = 256 * 1024
-    /// Maximum size in bytes of a file that is read as a whole.
-    private static let maxSmall = 4 << 20
+    /// Maximum size in bytes of a file that is read as a whole. A manifest has about 400 bytes for each file, of which a stream may
+    /// have several (`ArchiveRecording.maxAdded`), and an upload about 50 bytes for each of 10,000 parts.
+    private static let maxSmall = 16 << 20
     /// Maximum number of archives whose checksums are remembered.
     private static let maxRemembered = 200
 
@@ -58,9 +59,8 @@ final class ArchiveFiles: Sendable {
     /// Returns what the recorder has recorded, if it has completed the archive; nil if it has not, or the manifest is damaged.
     func completed(_ archive: ArchiveID) async throws -> RecordingResult? {
         guard hasFolder(of: archive) else { return nil }
-        // A manifest of 50 streams has about 20 KB.
-        let bytes = try await read(ArchiveFileName.manifest, of: archive, at: 0, UInt64(Self.chunkSize))
-        return (try? ArchiveManifest(Array(bytes.readableBytesView)))?.result
+        let bytes = try await readAll(ArchiveFileName.manifest, of: archive)
+        return (try? ArchiveManifest(bytes))?.result
     }
 
     /// Deletes the folder of an archive with all its files. Does nothing if it does not exist.
@@ -84,11 +84,18 @@ final class ArchiveFiles: Sendable {
     /// - Returns: at least one byte, and at most ``chunkSize``.
     /// - Throws: an error if the file does not exist, is not a regular file, or has ended.
     func read(_ name: String, of archive: ArchiveID, at offset: UInt64, _ count: UInt64) async throws -> ByteBuffer {
+        let part = try await readRest(name, of: archive, at: offset, count)
+        guard !part.isEmpty else { throw WireError.noArchiveFile }
+        return ByteBuffer(bytes: part)
+    }
+
+    /// Reads a part of a file, which is empty at its end.
+    private func readRest(
+        _ name: String, of archive: ArchiveID, at offset: UInt64, _ count: UInt64
+    ) async throws -> [UInt8] {
         let path = path(archive)
         let count = Int(min(count, UInt64(Self.chunkSize)))
-        return try await NIOThreadPool.singleton.runIfActive {
-            ByteBuffer(bytes: try Self.read(name, in: path, at: offset, count))
-        }
+        return try await NIOThreadPool.singleton.runIfActive { try Self.read(name, in: path, at: offset, count) }
     }
 
     /// Reads a small file as a whole.
@@ -96,12 +103,12 @@ final class ArchiveFiles: Sendable {
     /// - Throws: an error if the file does not exist, or is larger than ``maxSmall``.
     func readAll(_ name: String, of archive: ArchiveID) async throws -> [UInt8] {
         var bytes: [UInt8] = []
-        while bytes.count % Self.chunkSize == 0 {
-            let part = try await read(name, of: archive, at: UInt64(bytes.count), UInt64(Self.chunkSize))
-            bytes += part.readableBytesView
+        while true {
+            let part = try await readRest(name, of: archive, at: UInt64(bytes.count), UInt64(Self.chunkSize))
+            if part.isEmpty { return bytes }
+            bytes += part
             guard bytes.count <= Self.maxSmall else { throw WireError.noArchiveFile }
         }
-        return bytes
     }
 
     /// Writes a small file into the folder of an archive, in one step.
@@ -120,11 +127,11 @@ final class ArchiveFiles: Sendable {
         defer { close(file) }
         var status = stat()
         guard fstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { throw WireError.noArchiveFile }
-        let part = [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
-            initialized = max(0, pread(file, buffer.baseAddress, count, off_t(offset)))
+        return try [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
+            let read = pread(file, buffer.baseAddress, count, off_t(offset))
+            guard read >= 0 else { throw WireError.noArchiveFile }
+            initialized = read
         }
-        guard !part.isEmpty else { throw WireError.noArchiveFile }
-        return part
     }
 
     /// Names are those that the recorder gives: letters, digits, `-` and single dots.

@@ -43,6 +43,38 @@ import Wire
         }
     }
 
+    @Test("a small file is read as a whole, whatever its size, and a large one is refused")
+    func small() async throws {
+        try await withDirectory { directory in
+            let files = ArchiveFiles(folder: directory)
+            let path = "\(directory)/\(id)/upload.json"
+            try FileManager.default.createDirectory(atPath: "\(directory)/\(id)", withIntermediateDirectories: true)
+            for size in [0, 1, ArchiveFiles.chunkSize, 2 * ArchiveFiles.chunkSize + 1] {
+                try Data(repeating: 7, count: size).write(to: URL(filePath: path))
+                #expect(try await files.readAll("upload.json", of: id).count == size)
+            }
+            try Data(repeating: 7, count: 17 << 20).write(to: URL(filePath: path))
+            await #expect(throws: WireError.self) { try await files.readAll("upload.json", of: id) }
+        }
+    }
+
+    @Test("the manifest of an archive with thousands of files is read")
+    func manyFiles() async throws {
+        try await withDirectory { directory in
+            let file = ArchiveManifestFile(
+                stream: "\(StreamID(high: 1, low: 1))", name: "x.webm", start: .zero, stop: .seconds(1),
+                connectionData: String(repeating: "é", count: 100))
+            let manifest = ArchiveManifest(
+                id: "\(id)", partnerID: "1000", session: "2_session", createdAt: now,
+                files: Array(repeating: file, count: 5_000), duration: .seconds(1))
+            let folder = "\(directory)/\(id)"
+            try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+            try Data(manifest.json).write(to: URL(filePath: "\(folder)/\(ArchiveFileName.manifest)"))
+            let files = ArchiveFiles(folder: directory)
+            #expect(try await files.completed(id)?.files.count == 5_000)
+        }
+    }
+
     @Test("one change of an archive is in progress at a time")
     func changes() {
         let files = ArchiveFiles(folder: "/missing")
