@@ -1,5 +1,5 @@
 // Computes where each video of a room is on the screen. Takes sizes and counts, and returns rectangles. The rules are
-// in docs/layout.md. Every client and recording uses them, so this module does not depend on the web page.
+// in docs/layout.md. Every client uses them, so this module does not depend on the web page.
 
 /** @typedef {'auto' | 'grid' | 'speaker' | 'pinned'} Layout */
 /** @typedef {'topLeft' | 'topRight' | 'bottomLeft' | 'bottomRight'} Corner */
