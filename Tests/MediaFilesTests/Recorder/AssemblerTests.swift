@@ -166,14 +166,40 @@ struct AssemblerTests {
         }
     }
 
+    /// A sequence parameter set that ends with this byte, a picture parameter set and an IDR slice in one payload (STAP-A).
+    private static func keyframe(parameters: UInt8) -> [UInt8] {
+        let units: [[UInt8]] = [[0x67, 66, 0, 30, parameters], [0x68, 1], [0x65, 1, 2, 3]]
+        return units.reduce(into: [24]) { $0 += [0, UInt8($1.count)] + $1 }
+    }
+
+    @Test("the files of a stream whose parameters change every two seconds follow each other within a frame")
+    func contiguous() {
+        var recorder = MediaRecorder(hasAudio: false, hasVideo: true)
+        func time(_ frame: Int) -> MediaTime { MediaTime(nanoseconds: Int64(frame) * 40_000_000) }
+        _ = recorder.begin(.h264, isNew: true, now: time(0))
+        for frame in 0..<500 {
+            recorder.take(
+                isVideo: true,
+                PacketOrder.Packet(
+                    number: Int64(frame), timestamp: UInt32(frame) * 3_600, marker: true,
+                    payload: Self.keyframe(parameters: UInt8(frame / 50)), arrival: time(frame)), now: time(frame))
+        }
+        recorder.finish(now: time(500))
+        var (starts, ends): ([MediaTime], [MediaTime]) = ([], [])
+        for output in recorder.takeOutputs() {
+            switch output {
+            case .begin(_, at: let time): starts.append(time)
+            case .end(at: let time): ends.append(time)
+            case .block, .requestKeyframe, .size, .lost: break
+            }
+        }
+        #expect(starts.count == 10 && ends.count == 10)
+        for (end, start) in zip(ends, starts.dropFirst()) { #expect((0...40).contains((start - end).milliseconds)) }
+    }
+
     @Test("a publisher that changes the parameters of H.264 with each frame gets ten files, and one more per second")
     func parameterFlood() throws {
-        // Two sequence parameter sets in turn, each with a picture parameter set and an IDR slice in one payload (STAP-A).
-        let frames: [Payloads] = (0..<1_500).map { index in
-            let units: [[UInt8]] = [[0x67, 66, 0, 30, UInt8(index % 2)], [0x68, 1], [0x65, 1, 2, 3]]
-            return [units.reduce(into: [24]) { $0 += [0, UInt8($1.count)] + $1 }]
-        }
-        let files = try Self.record(.h264, frames)
+        let files = try Self.record(.h264, (0..<1_500).map { [Self.keyframe(parameters: UInt8($0 % 2))] })
         #expect((60...71).contains(files.count), "\(files.count) files in a minute")
         for (file, next) in zip(files, files.dropFirst()) { #expect(file.video != next.video) }
     }

@@ -75,6 +75,30 @@ import Wire
         }
     }
 
+    @Test("links are not followed, and names that leave the folder are refused")
+    func links() async throws {
+        try await withDirectory { directory in
+            let (outside, recordings) = ("\(directory)/outside", "\(directory)/recordings")
+            for folder in [outside, recordings] {
+                try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+            }
+            try Data("secret".utf8).write(to: URL(filePath: "\(outside)/x.webm"))
+            let files = ArchiveFiles(folder: recordings)
+            try FileManager.default.createSymbolicLink(atPath: "\(recordings)/\(id)", withDestinationPath: outside)
+            #expect(!files.hasFolder(of: id))
+            await #expect(throws: WireError.self) { try await files.read("x.webm", of: id, at: 0, 1) }
+            try await files.delete(id)
+            #expect(FileManager.default.fileExists(atPath: "\(outside)/x.webm"), "only the link was deleted")
+            try FileManager.default.createDirectory(
+                atPath: "\(recordings)/\(id)", withIntermediateDirectories: true)
+            try FileManager.default.createSymbolicLink(
+                atPath: "\(recordings)/\(id)/x.webm", withDestinationPath: "\(outside)/x.webm")
+            for name in ["x.webm", "../../outside/x.webm", "..", ".", "", "a/b", "x\0.webm", ".hidden", "é.webm"] {
+                await #expect(throws: WireError.self, "\(name)") { try await files.read(name, of: id, at: 0, 1) }
+            }
+        }
+    }
+
     @Test("one change of an archive is in progress at a time")
     func changes() {
         let files = ArchiveFiles(folder: "/missing")
