@@ -204,7 +204,7 @@ struct ArchiveRequestTests {
         #"{"streamMode":"some"}"#, #"{"outputMode":"composed","resolution":"1x1"}"#, #"{"maxBitrate":1}"#,
         #"{"quantizationParameter":99}"#, #"{"hasTranscription":true}"#, #"{"name":7}"#, #"{"hasAudio":"yes"}"#,
         #"{"outputMode":"composed","maxBitrate":200000,"quantizationParameter":20}"#,
-        #"{"outputMode":"individual","resolution":"640x480"}"#, #"{"layout":{"type":"circle"}}"#,
+        #"{"outputMode":"individual","resolution":"640x480"}"#, #"{"layout":{"type":"circle"}}"#, #"{"layout":"pip"}"#,
         #"{"layout":{"type":"custom"}}"#, #"{"layout":{"type":"pip","stylesheet":"stream {}"}}"#,
         #"{"layout":{"type":"pip","screenshareType":"pip"}}"#,
         #"{"layout":{"type":"bestFit","screenshareType":"custom"}}"#,

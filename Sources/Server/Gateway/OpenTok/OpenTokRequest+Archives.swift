@@ -33,7 +33,7 @@ extension OpenTokRequest {
         archive.resolution = try text("resolution", members)
         archive.maxBitrate = try number("maxBitrate", members, in: Self.bitrates)
         archive.quantization = try number("quantizationParameter", members, in: Self.quantizations)
-        if case .object(let layout)? = members["layout"] { archive.layout = try Self.layout(layout) }
+        archive.layout = try Self.layout(ofStart: members)
         if let resolution = archive.resolution, CompositionResolution(rawValue: resolution) == nil {
             throw WireError(.malformed, "\"resolution\" must be one of \(CompositionResolution.list).")
         }

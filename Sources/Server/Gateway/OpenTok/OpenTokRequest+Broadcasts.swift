@@ -33,7 +33,7 @@ extension OpenTokRequest {
             }
             broadcast.resolution = resolution
         }
-        if case .object(let layout)? = members["layout"] { broadcast.layout = try Self.layout(layout) }
+        broadcast.layout = try Self.layout(ofStart: members)
         try readOutputs(members, &broadcast)
         return (session, broadcast)
     }

@@ -13,7 +13,16 @@ extension OpenTokRequest {
     /// Reads the body of a request that sets the layout of an archive or a broadcast.
     func compositionLayout() throws(WireError) -> CompositionLayout { try Self.layout(try members()) }
 
-    static func layout(_ members: JSONObject) throws(WireError) -> CompositionLayout {
+    /// Reads the layout in the body of a request that starts an archive or a broadcast; nil if there is none.
+    static func layout(ofStart members: JSONObject) throws(WireError) -> CompositionLayout? {
+        switch members["layout"] {
+        case .object(let members)?: return try layout(members)
+        case nil: return nil
+        default: throw WireError(.malformed, "\"layout\" must be an object with a \"type\".")
+        }
+    }
+
+    private static func layout(_ members: JSONObject) throws(WireError) -> CompositionLayout {
         func text(_ name: String) throws(WireError) -> String? {
             switch members[name] {
             case .string(let text)?: return text
