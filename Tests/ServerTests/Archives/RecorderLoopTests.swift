@@ -1,11 +1,13 @@
+import Datagrams
 import Foundation
 import Logging
-import SFU
+import RTC
 import Signaling
 import Synchronization
 import Testing
 import Wire
 
+@testable import SFU
 @testable import Server
 
 /// A script of commands for the recorder's thread, with one router that only notes what it is asked for.
@@ -56,18 +58,64 @@ import Wire
         try await withDirectory { folder in
             let router = NotingRouter()
             let loop = makeLoop(router, in: "\(folder)/recordings")
-            loop.perform(.add(archive, stream, RecordedStream(publisher: ada, hasVideo: false)))
+            loop.perform(.add(archive, stream, Signaling.RecordedStream(publisher: ada, hasVideo: false)))
             #expect(router.take() == ["record 1 audio"])
-            loop.perform(.add(archive, stream, RecordedStream(publisher: ada)))
+            loop.perform(.add(archive, stream, Signaling.RecordedStream(publisher: ada)))
             #expect(router.take().isEmpty, "it is being recorded")
             // The router confirms the end later.
             loop.perform(.remove(archive, stream))
-            loop.perform(.add(archive, stream, RecordedStream(publisher: ada)))
+            loop.perform(.add(archive, stream, Signaling.RecordedStream(publisher: ada)))
             loop.work()
             #expect(router.take() == ["stop 1", "record 2 audio video"])
             #expect(router.reported.withLock { $0 }.isEmpty, "nothing has failed")
             loop.perform(.remove(archive, stream))
             #expect(router.take() == ["stop 2"])
+        }
+    }
+
+    @Test("a stream whose file cannot be created fails alone, and the archive has the others")
+    func oneFileFails() async throws {
+        try await withDirectory { folder in
+            let (router, path) = (NotingRouter(), "\(folder)/recordings")
+            let loop = makeLoop(router, in: path)
+            let id = ArchiveID(high: 5, low: 2)
+            let parent = try RecordingFolder(path: path)
+            let archive = try ArchiveRecording(
+                id, SessionID("2_session")!, RecordingOptions(createdAt: now), in: parent, loop)
+            // In the place of the first stream's file.
+            try FileManager.default.createDirectory(
+                atPath: "\(path)/\(id)/\(stream).webm", withIntermediateDirectories: false)
+            let begin = MediaTime.monotonic
+            let other = StreamID(high: 1, low: 2)
+            var recordings: [StreamRecording] = []
+            for (number, stream) in [(UInt32(1), stream), (2, other)] {
+                let details = Signaling.RecordedStream(publisher: ada, videoType: nil)
+                recordings.append(try #require(archive.add(stream, details, number: number, now: begin)))
+            }
+            for recording in recordings {
+                recording.receive(.tracks(audio: true, video: false), now: begin)
+                recording.receive(.source(nil, isNew: true), now: begin)
+            }
+            let end = begin + .seconds(5)
+            for number: Int64 in 0..<250 {
+                let time = begin + .milliseconds(20 * number)
+                for recording in recordings {
+                    ([0xf8, 1, 2, 3] as [UInt8]).withUnsafeBytes { payload in
+                        recording.receive(
+                            RecordingRingReader.Packet(
+                                recording: recording.number, isVideo: false, number: number,
+                                timestamp: UInt32(960 * number), marker: false, arrivedAt: time, payload: payload),
+                            now: time)
+                    }
+                }
+            }
+            let failures = router.reported.withLock { $0 }.filter { if case .began = $0 { false } else { true } }
+            #expect(failures == [.streamFailed(id, stream, .cannotWrite)])
+            archive.end(.requested, now: end)
+            let result = archive.finishAll(now: end)
+            #expect(result.files.map(\.stream) == [other])
+            #expect((4_900...5_100).contains(result.duration.wholeMilliseconds), "\(result)")
+            #expect(try await ArchiveFiles(folder: path).completed(id)?.files.map(\.stream) == [other])
         }
     }
 
@@ -77,15 +125,15 @@ import Wire
             let router = NotingRouter()
             let loop = makeLoop(router, in: "\(folder)/recordings")
             for _ in 0..<ArchiveRecording.maxAddedOfPublisher {
-                loop.perform(.add(archive, stream, RecordedStream(publisher: ada)))
+                loop.perform(.add(archive, stream, Signaling.RecordedStream(publisher: ada)))
                 loop.perform(.remove(archive, stream))
             }
             #expect(router.reported.withLock { $0 }.isEmpty)
-            loop.perform(.add(archive, stream, RecordedStream(publisher: ada)))
+            loop.perform(.add(archive, stream, Signaling.RecordedStream(publisher: ada)))
             #expect(router.reported.withLock { $0 } == [.streamFailed(archive, stream, .tooMany)])
             _ = router.take()
             let (other, bob) = (StreamID(high: 1, low: 2), ConnectionID(high: 0, low: 2))
-            loop.perform(.add(archive, other, RecordedStream(publisher: bob)))
+            loop.perform(.add(archive, other, Signaling.RecordedStream(publisher: bob)))
             // The refused stream has a number too.
             #expect(router.take() == ["record \(ArchiveRecording.maxAddedOfPublisher + 2) audio video"])
         }
