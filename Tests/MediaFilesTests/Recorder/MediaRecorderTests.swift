@@ -46,6 +46,23 @@ struct MediaRecorderTests {
         #expect(worst <= 40 && late <= 20)
     }
 
+    @Test("two publishers whose clocks differ stay together within 60 ms for ten minutes")
+    func betweenPublishers() throws {
+        let scripts = [
+            Script(clock: 1 + 200e-6, card: 1 - 150e-6, loss: 0.02),
+            Script(videoStart: 500, clock: 1 - 100e-6, card: 1 + 120e-6, loss: 0.02),
+        ]
+        // How much later each block is in its file than it was captured. Both are on the recorder's clock.
+        let late = try scripts.flatMap { script -> [Int64] in
+            let file = try #require(try Self.record(script, until: 600_000).files.first)
+            let errors = Self.errors(file, isVideo: false) + Self.errors(file, isVideo: true)
+            return errors.filter { $0.time > 10_000 }.map { $0.error }
+        }
+        let (least, greatest) = (try #require(late.min()), try #require(late.max()))
+        print("two publishers: \(least) to \(greatest) ms late")
+        #expect(greatest - least <= 60)
+    }
+
     @Test("audio has a packet for each 20 ms, and a mute of ten seconds is ten seconds of silence")
     func mute() throws {
         let script = Script(isAudioMuted: { (12_000..<22_000).contains($0) })
