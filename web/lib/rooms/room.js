@@ -141,11 +141,17 @@ export class Room extends Emitter {
   }
 
   /**
-   * Accepts or refuses to be recorded, until the room is no longer recorded.
+   * Accepts or refuses to be recorded, until the room is no longer recorded. If the answer cannot be sent, `recording` says that the
+   * question remains.
    * @param {boolean} accept
    */
   async acceptRecording(accept) {
-    await this.session?.acceptRecording(accept);
+    try {
+      await this.session?.acceptRecording(accept);
+    } catch (error) {
+      this.emit('recording', this.recording);
+      throw error;
+    }
   }
 
   /** Whether the room is being broadcast live, and whether this person should accept or refuse that. */
@@ -154,11 +160,17 @@ export class Room extends Emitter {
   }
 
   /**
-   * Accepts or refuses to be broadcast live, until the room is no longer broadcast.
+   * Accepts or refuses to be broadcast live, until the room is no longer broadcast. If the answer cannot be sent, `broadcast` says that
+   * the question remains.
    * @param {boolean} accept
    */
   async acceptBroadcast(accept) {
-    await this.session?.acceptBroadcast(accept);
+    try {
+      await this.session?.acceptBroadcast(accept);
+    } catch (error) {
+      this.emit('broadcast', this.broadcast);
+      throw error;
+    }
   }
 
   /** Whether hosts may record the room, with `startRecording` and `stopRecording`. */

@@ -78,10 +78,19 @@ class Compositions {
     this.#dispatch(new OTEvent(`${this.#name}Stopped`, { id, ...this.#name === 'archive' ? { name: known.name } : {} }));
   }
 
-  /** @param {boolean} accept whether this person accepts to be in them */
+  /**
+   * Sends the answer of this person. If that fails, the question remains.
+   * @param {boolean} accept whether this person accepts to be in them
+   */
   async consent(accept) {
+    const before = this.#hasAnswered;
     this.#hasAnswered = true;
-    await this.#answer(accept);
+    try {
+      await this.#answer(accept);
+    } catch (error) {
+      this.#hasAnswered = before;
+      throw error;
+    }
   }
 
   /** Whether this person should accept or refuse. */

@@ -28,6 +28,8 @@ export class FakeRoom {
   moderatorArchives;
   /** @type {boolean[]} the answers to the question whether clients may be recorded */
   consents = [];
+  /** Whether no answer arrives. */
+  losesConsents = false;
   /** @type {boolean[]} the same of broadcasts */
   broadcastConsents = [];
   /** Number of connections on a page of the roster. The test sends the pages after the first with `turnPage`. */
@@ -137,6 +139,7 @@ export class FakeRoom {
 
   /** @param {FakeClient} _from @param {any} message */
   'session.consent'(_from, { accept, broadcast }) {
+    if (this.losesConsents) throw refusal('rate_limited');
     (broadcast ? this.broadcastConsents : this.consents).push(accept);
   }
 

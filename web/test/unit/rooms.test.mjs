@@ -167,11 +167,14 @@ describe('In a room', () => {
     const sessionId = ann.room.session?.sessionId ?? '';
     server.broadcast(sessionId, { type: 'session.broadcastStarted', broadcastId: 'x', consent: true });
     await settled();
+    server.losesConsents = true;
+    assert.equal((await rejection(ann.room.acceptBroadcast(true))).code, 'rate_limited');
+    server.losesConsents = false;
     await ann.room.acceptBroadcast(true);
     assert.deepEqual([ann.room.broadcast, server.broadcastConsents], [{ isBroadcast: true, asks: false }, [true]]);
     server.broadcast(sessionId, { type: 'session.broadcastStopped', broadcastId: 'x' });
     await settled();
-    assert.deepEqual(news, [[true, true], [false, false]]);
+    assert.deepEqual(news, [[true, true], [true, true], [false, false]], 'the question remains after an answer that was lost');
   });
 
   test('a file is announced with a safe name, and sent with the secret of its upload', async () => {

@@ -328,8 +328,12 @@ describe('Moderating', () => {
     client.tell({ type: 'session.archiveStarted', sessionId: '1_room', archiveId: 'y', consent: true });
     await settled();
     assert.deepEqual(events.splice(0), [['archiveStarted', 'y', '', true]]);
+    room.losesConsents = true;
+    await assert.rejects(session.acceptRecording(true), { code: 'rate_limited' });
+    assert.equal(session.asksConsent, true, 'the question remains');
+    room.losesConsents = false;
     await session.acceptRecording(true);
-    assert.deepEqual(room.consents, [true]);
+    assert.deepEqual([room.consents, session.asksConsent], [[true], false]);
     for (const archiveId of ['x', 'unknown', 'y']) client.tell({ type: 'session.archiveStopped', sessionId: '1_room', archiveId });
     await settled();
     assert.deepEqual(events, [['archiveStopped', 'x', 'Meeting', undefined], ['archiveStopped', 'y', '', undefined]]);
