@@ -1,9 +1,10 @@
 // `/try#session=…&token=…` joins any session: publishes if the token allows it, subscribes to everyone, and sends signals.
-// Uses only the SDK's OpenTok API, so this page is also an example of that API.
+// Uses only the SDK's OpenTok API, so this page is also an example of that API. Only the questions for consent are ours.
 import { OT } from '../../lib/index.js';
 import { showCondition } from '../shared/connection.js';
 import { box, button, byId, enable, input, setAttribute, setText, show } from '../shared/dom.js';
 import { fillIn, stringsFor } from '../shared/strings.js';
+import { captureWords } from './capture.js';
 import { claimsOf, endingWords } from './ending.js';
 
 const { language, strings } = stringsFor(navigator.languages);
@@ -20,6 +21,8 @@ let session = null;
 let publisher = null;
 /** @type {Set<string>} the connectionIds of the other people in the session */
 const others = new Set();
+/** @type {'recording' | 'broadcast' | null} what the user is asked about */
+let asked = null;
 
 /** @param {string} text @param {string} [tone] */
 function say(text, tone = 'calm') {
@@ -88,7 +91,7 @@ function joined() {
   if (!capabilities.signal) setText(box('log-hint'), words.noSignals);
   if (capabilities.publish) publish();
   else warn(words.watching);
-  tellWho();
+  tellCapture();
 }
 
 function publish() {
@@ -125,6 +128,7 @@ function listen(joining, claims) {
     tellWho();
   });
   on('streamCreated', ({ stream }) => watch(joining, stream));
+  for (const name of ['archiveStarted', 'archiveStopped', 'broadcastStarted', 'broadcastStopped']) on(name, tellCapture);
   on('signal', ({ type, data, from }) => hear(String(type ?? '').replace(/^signal:?/, ''), data, from));
   on('sessionReconnecting', () => say(words.away, 'warn'));
   on('sessionReconnected', tellWho);
@@ -136,7 +140,32 @@ function listen(joining, claims) {
 }
 
 function tellWho() {
-  if (document.body.dataset.screen === 'room') say(others.size ? words.here(others.size) : words.alone, others.size ? 'good' : 'calm');
+  if (document.body.dataset.screen !== 'room') return;
+  const { status } = captureWords(session, words);
+  if (status) say(status, 'bad');
+  else say(others.size ? words.here(others.size) : words.alone, others.size ? 'good' : 'calm');
+}
+
+/** Shows whether the session is being recorded or broadcast live, and asks for consent if the server does. */
+function tellCapture() {
+  const question = session && captureWords(session, words).question;
+  asked = question?.of ?? null;
+  show(box('consent'), asked !== null);
+  setText(box('consent-text'), question?.text ?? '');
+  setText(button('accept'), question?.accept ?? '');
+  tellWho();
+}
+
+/** @param {boolean} accepts */
+async function answer(accepts) {
+  const [answering, about] = [session, asked];
+  if (!answering || !about) return;
+  try {
+    await (about === 'recording' ? answering.acceptRecording(accepts) : answering.acceptBroadcast(accepts));
+  } catch (/** @type {any} */ error) {
+    if (answering === session) warn(error.message);
+  }
+  if (answering === session) tellCapture();
 }
 
 /** @param {any} joined @param {any} stream */
@@ -226,6 +255,7 @@ function tidy() {
   show(box('toggles'), false);
   warn('');
   turnTo('door');
+  tellCapture();
 }
 
 const pressed = (/** @type {string} */ id) => button(id).getAttribute('aria-pressed') === 'true';
@@ -238,6 +268,8 @@ function toggle(id, carryOut) {
   });
 }
 
+button('accept').addEventListener('click', () => answer(true));
+button('refuse').addEventListener('click', () => answer(false));
 toggle('mute', (on) => publisher?.publishAudio(!on));
 toggle('camera-off', (on) => publisher?.publishVideo(!on));
 button('leave').addEventListener('click', () => {
