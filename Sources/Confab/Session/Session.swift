@@ -152,7 +152,7 @@ public actor Session {
     }
 
     /// Accepts or refuses that the streams of this client are recorded. If an archive asks for consent, it contains them only while
-    /// the client accepts. The answer applies until the session is no longer recorded.
+    /// the client accepts. The answer applies until the session is no longer recorded, or the client leaves it.
     ///
     /// - Throws: an error of the connection.
     public func acceptRecording(_ accept: Bool) async throws(ConfabError) {
@@ -160,7 +160,7 @@ public actor Session {
     }
 
     /// Accepts or refuses that the streams of this client are broadcast live. If a broadcast asks for consent, it contains them only
-    /// while the client accepts. The answer applies until the session is no longer broadcast.
+    /// while the client accepts. The answer applies until the session is no longer broadcast, or the client leaves it.
     ///
     /// - Throws: an error of the connection.
     public func acceptBroadcast(_ accept: Bool) async throws(ConfabError) {
