@@ -22,8 +22,12 @@ final class FFmpegComposer: ArchiveComposer {
     ///
     /// - Parameters:
     ///   - name: the path of ffmpeg, or the name of a command in `PATH`.
+    ///   - retry: how long to wait before an archive is tried again whose disk is full, or that another process composes.
     ///   - report: receives `Input.composed` or `notComposed`. Called in no particular thread.
-    init?(_ name: String, folder: String, logger: Logger, report: @escaping @Sendable (Input) -> Void) {
+    init?(
+        _ name: String, folder: String, logger: Logger, retry: Duration = .seconds(60),
+        report: @escaping @Sendable (Input) -> Void
+    ) {
         guard let ffmpeg = FFmpegInstallation.locate(name) else {
             logger.notice(
                 "Composed archives are not available, because ffmpeg is missing", metadata: ["ffmpeg": "\(name)"])
@@ -37,7 +41,7 @@ final class FFmpegComposer: ArchiveComposer {
                 case .check(let onUnusable): if await !Self.isUsable(ffmpeg, logger) { onUnusable() }
                 case .compose(let archive):
                     let job = Self.job(archive, in: folder, ffmpeg)
-                    guard let input = await Self.run(job, archive, logger) else { return }
+                    guard let input = await Self.run(job, archive, logger, retry: retry) else { return }
                     report(input)
                 }
             }
@@ -90,21 +94,35 @@ final class FFmpegComposer: ArchiveComposer {
     }
 
     /// Returns what to report; nil if the server stops.
-    private static func run(_ job: ComposeJob, _ archive: ArchiveRecord, _ logger: Logger) async -> Input? {
+    private static func run(
+        _ job: ComposeJob, _ archive: ArchiveRecord, _ logger: Logger, retry: Duration
+    ) async -> Input? {
         let about: Logger.Metadata = ["archive": "\(archive.id)"]
-        do {
-            let result = try await job.run()
-            for note in result.notes { logger.notice("\(note)", metadata: about) }
-            logger.info("Archive composed", metadata: about)
-            return .composed(archive.id, ComposedFile(name: ArchiveFileName.composed, size: result.size))
-        } catch is CancellationError {
-            return nil
-        } catch {
-            guard !Task.isCancelled else { return nil }
-            logger.error(
-                "An archive could not be composed. Its files are still in its folder, for `confab compose`.",
-                metadata: about.merging(["error": "\(error)"]) { $1 })
-            return .notComposed(archive.id)
+        var waitsFor: ComposeError?
+        while true {
+            do {
+                let result = try await job.run()
+                for note in result.notes { logger.notice("\(note)", metadata: about) }
+                logger.info("Archive composed", metadata: about)
+                return .composed(archive.id, ComposedFile(name: ArchiveFileName.composed, size: result.size))
+            } catch is CancellationError {
+                return nil
+            } catch let error as ComposeError where error == .diskFull || error == .busy {
+                // Both pass. The archive stays `stopped` until then, and later ones wait behind it.
+                if waitsFor != error {
+                    logger.error(
+                        "An archive cannot be composed now. It is tried again every \(retry.components.seconds) s.",
+                        metadata: about.merging(["error": "\(error)"]) { $1 })
+                }
+                waitsFor = error
+                guard (try? await Task.sleep(for: retry)) != nil else { return nil }
+            } catch {
+                guard !Task.isCancelled else { return nil }
+                logger.error(
+                    "An archive could not be composed. Its files are still in its folder, for `confab compose`.",
+                    metadata: about.merging(["error": "\(error)"]) { $1 })
+                return .notComposed(archive.id)
+            }
         }
     }
 }
