@@ -129,8 +129,12 @@ public final class RobotLoop: DatagramSink, @unchecked Sendable {
 
     /// Returns the local port of a connection's socket; nil if the connection has ended.
     public func port(of connection: RobotConnection) -> UInt16? {
-        guard owns(connection) else { return nil }
-        return SocketOptions.port(of: sockets[Int(connection.socket)].descriptor)
+        descriptor(of: connection).flatMap { SocketOptions.port(of: $0) }
+    }
+
+    /// Returns the descriptor of a connection's socket; nil if the connection has ended. For tests.
+    func descriptor(of connection: RobotConnection) -> Int32? {
+        owns(connection) ? sockets[Int(connection.socket)].descriptor : nil
     }
 
     /// Returns the host candidates of a connection, for IPv4 only.

@@ -1,11 +1,11 @@
 import Confab
 import Foundation
-import Peers
 import RTC
 import TestSupport
 import Testing
 
 @testable import ConfabHeadless
+@testable import Peers
 
 @Suite("The media engine for Linux", .serialized, .timeLimit(.minutes(1))) struct FileEngineTests {
     @Test("carries every frame of video and audio with its time") func carries() async throws {
@@ -234,16 +234,16 @@ import Testing
 
     @Test("leaves no thread and no socket after it is closed") func closes() async throws {
         weak var loop: RobotLoop?
-        let ports: Set<Int>
+        let sockets: Set<String>
         do {
             let engine = FileEngine()
             let one = try await engine.makePeer(PeerConfiguration())
             let other = try await engine.makePeer(PeerConfiguration())
             loop = (one as? RobotPeer)?.loop
             #expect(loop != nil)
-            ports = try await Self.ports(of: one).union(Self.ports(of: other))
-            #expect(ports.count == 2)
-            #expect(try await Self.boundPorts { ports.isSubset(of: $0) })
+            sockets = try await [Self.socket(of: one), Self.socket(of: other)]
+            #expect(sockets.count == 2)
+            #expect(try sockets.isSubset(of: Self.openFiles()))
             await one.close()
             await other.close()
             #expect(await one.events.contains(.state(.closed)))
@@ -251,7 +251,7 @@ import Testing
         }
         // The thread retains the loop until it ends.
         try await until("the thread has ended") { loop == nil }
-        #expect(try await Self.boundPorts { ports.isDisjoint(with: $0) })
+        #expect(try sockets.isDisjoint(with: Self.openFiles()))
     }
 
     @Test("closes a connection that the program no longer holds") func forgets() async throws {
@@ -263,23 +263,20 @@ import Testing
         try await until("the thread has ended") { loop == nil }
     }
 
-    /// The UDP ports in a peer's offer. Other tests of this process open sockets at the same time.
-    private static func ports(of peer: any MediaPeer) async throws -> Set<Int> {
-        _ = try await peer.add(.video, .receiveOnly)
-        let sdp = try await peer.offer(restartingICE: false).sdp
-        return Set(sdp.matches(of: #/a=candidate:\S+ 1 (?i:udp) \d+ \S+ (\d+) /#).compactMap { Int($0.output.1) })
+    /// What `/proc` calls the socket of a peer, with its inode. Unlike a descriptor or a port, no other socket has it later.
+    private static func socket(of peer: any MediaPeer) async throws -> String {
+        let peer = try #require(peer as? RobotPeer)
+        let loop = try #require(peer.loop)
+        let found = try await loop.run { loop.descriptor(of: peer.connection) }
+        let descriptor = try #require(found)
+        return try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\(descriptor)")
     }
 
-    /// Waits until the UDP ports on which this machine receives are as expected. The kernel's table can lack a line while other
-    /// sockets come and go, and another socket may get a port that is free again.
-    private static func boundPorts(_ areExpected: (Set<Int>) -> Bool) async throws -> Bool {
-        while !Task.isCancelled {
-            let table = try String(contentsOfFile: "/proc/net/udp", encoding: .utf8)
-            let ports = table.matches(of: #/\d+: [0-9A-F]{8}:([0-9A-F]{4}) /#).map { Int($0.output.1, radix: 16) }
-            if areExpected(Set(ports.compactMap(\.self))) { return true }
-            await Task.yield()
-        }
-        return false
+    /// What `/proc` calls the open files and sockets of this process. Other tests open and close some at the same time.
+    private static func openFiles() throws -> Set<String> {
+        let (files, folder) = (FileManager.default, "/proc/self/fd/")
+        let names = try files.contentsOfDirectory(atPath: folder)
+        return Set(names.compactMap { try? files.destinationOfSymbolicLink(atPath: folder + $0) })
     }
 
     @Test("refuses what it cannot do, and says what to do") func refuses() async throws {
