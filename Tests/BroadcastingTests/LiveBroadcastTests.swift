@@ -29,14 +29,6 @@ struct LiveBroadcastTests {
         try await body(folder)
     }
 
-    /// Writes a script that stands in for the compositor.
-    private static func script(_ lines: String, in folder: String) throws -> String {
-        let path = "\(folder)/compositor"
-        try Data("#!/bin/sh\n\(lines)\n".utf8).write(to: URL(filePath: path))
-        try FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: path)
-        return path
-    }
-
     private static func broadcast(_ compositor: String, _ origin: HLSOrigin?) -> LiveBroadcast {
         LiveBroadcast(
             configuration, compositor: compositor, segmenting: HLSSettings.lowLatency.segmenting, origin: origin,
@@ -67,20 +59,10 @@ struct LiveBroadcastTests {
         return texts[1]
     }
 
-    /// What a compositor would send: ffmpeg's output, as messages.
-    private static func output(seconds: Double) throws -> [UInt8] {
-        var output: [UInt8] = []
-        for item in try TestMedia.items(try TestMedia.fragments(seconds: seconds), .lowLatency) {
-            switch item {
-            case .initialization(let initialization):
-                output += CompositorOutput.initialization(at: .zero, initialization.bytes).message.bytes
-            case .part(let part):
-                let fragment = CompositorFragment(
-                    time: part.start, duration: part.duration, isKeyframe: part.isIndependent, bytes: part.bytes)
-                output += CompositorOutput.fragment(fragment).message.bytes
-            }
-        }
-        return output
+    /// Writes the file `output`, which a script sends: what a compositor would send.
+    private static func writeOutput(seconds: Double, in folder: String) throws {
+        let output = Data(try FakeCompositor.messages(seconds: seconds).joined())
+        try output.write(to: URL(filePath: "\(folder)/output"))
     }
 
     private static func frames(_ folder: String) throws -> Int? {
@@ -94,8 +76,8 @@ struct LiveBroadcastTests {
     @Test("survives two ends of its compositor, which are discontinuities for viewers, and fails with the third")
     func restarts() async throws {
         try await Self.withFolder { folder in
-            try Data(Self.output(seconds: 4)).write(to: URL(filePath: "\(folder)/output"))
-            let path = try Self.script("cat '\(folder)/output' >&3; exit 7", in: folder)
+            try Self.writeOutput(seconds: 4, in: folder)
+            let path = try FakeCompositor.write("cat '\(folder)/output' >&3; exit 7", in: folder)
             var settings = HLSSettings.lowLatency
             settings.window = .everything
             let origin = HLSOrigin(settings, in: .folder(folder), clock: Self.clock)
@@ -117,8 +99,8 @@ struct LiveBroadcastTests {
     @Test("fails when the disk is full, and viewers see the end of what was stored")
     func diskFull() async throws {
         try await Self.withFolder { folder in
-            try Data(Self.output(seconds: 8)).write(to: URL(filePath: "\(folder)/output"))
-            let path = try Self.script("cat '\(folder)/output' >&3; exec cat <&3 >/dev/null", in: folder)
+            try Self.writeOutput(seconds: 8, in: folder)
+            let path = try FakeCompositor.write("cat '\(folder)/output' >&3; exec cat <&3 >/dev/null", in: folder)
             // Every write to this file fails.
             let full = "\(folder)/seg-000002.m4s"
             try FileManager.default.createSymbolicLink(atPath: full, withDestinationPath: "/dev/full")
@@ -144,7 +126,7 @@ struct LiveBroadcastTests {
     @Test("kills a compositor that reads but sends nothing, starts it again, and fails with the third")
     func silence() async throws {
         try await Self.withFolder { folder in
-            let path = try Self.script("echo >> '\(folder)/starts'; exec cat <&3 >/dev/null", in: folder)
+            let path = try FakeCompositor.write("echo >> '\(folder)/starts'; exec cat <&3 >/dev/null", in: folder)
             let now = Mutex(Timestamp(milliseconds: 0))
             let broadcast = LiveBroadcast(
                 Self.configuration, compositor: path, segmenting: HLSSettings.standard.segmenting, origin: nil,
@@ -173,7 +155,7 @@ struct LiveBroadcastTests {
                 CompositorInput.config(Self.configuration, at: .zero), .layout(CompositorLayout([]), at: .zero), open,
             ]
             let count = expected.reduce(0) { $0 + $1.message.bytes.count }
-            let path = try Self.script(
+            let path = try FakeCompositor.write(
                 "head -c \(count) <&3 >> '\(folder)/input'; ls /proc/$$/fd >&2; exit 1", in: folder)
             let broadcast = Self.broadcast(path, nil)
             broadcast.start()
@@ -205,7 +187,8 @@ struct LiveBroadcastTests {
         #expect(await Self.eventsUntilFailed(missing) == [failure, failure, failure, .failed(.crashes)])
         await missing.stop()
         try await Self.withFolder { folder in
-            let path = try Self.script("echo 'These are not messages.' >&3; exec cat <&3 >/dev/null", in: folder)
+            let path = try FakeCompositor.write(
+                "echo 'These are not messages.' >&3; exec cat <&3 >/dev/null", in: folder)
             let garbage = Self.broadcast(path, nil)
             garbage.start()
             let events = await Self.eventsUntilFailed(garbage)

@@ -69,7 +69,7 @@ struct RTMPServerTests {
     /// Begins with 8 s of media, and returns its parts.
     private static func begin(_ publisher: RTMPPublisher) throws -> [MediaPart] {
         var parts: [MediaPart] = []
-        for item in try TestMedia.items(try TestMedia.fragments(seconds: 8), .standard) {
+        for item in try TestMedia.items(try FakeCompositor.fragmentedMP4(seconds: 8), .standard) {
             switch item {
             case .initialization(let initialization): publisher.begin(initialization.bytes)
             case .part(let part): parts.append(part)

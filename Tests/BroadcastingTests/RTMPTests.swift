@@ -105,7 +105,7 @@ struct RTMPTests {
 
     @Test("ffmpeg sends each packet of the stream", .enabled(if: TestMedia.hasFFmpeg, "ffmpeg is not installed"))
     func arguments() throws {
-        let bytes = try TestMedia.fragments(seconds: 4)
+        let bytes = try FakeCompositor.fragmentedMP4(seconds: 4)
         try TestMedia.withFolder { folder in
             let (input, output) = ("\(folder)/in.mp4", "\(folder)/out.flv")
             try Data(bytes).write(to: URL(filePath: input))

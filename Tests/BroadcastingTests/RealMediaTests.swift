@@ -24,7 +24,7 @@ struct RealMediaTests {
             playlists.append(stream.playlist)
         }
         for seconds in runs {
-            for item in try TestMedia.items(try TestMedia.fragments(seconds: seconds), settings) {
+            for item in try TestMedia.items(try FakeCompositor.fragmentedMP4(seconds: seconds), settings) {
                 switch item {
                 case .initialization(let initialization): try apply(stream.begin(initialization, at: now))
                 case .part(let part):
@@ -75,7 +75,7 @@ struct RealMediaTests {
 
     @Test("bytes that come one by one make the same parts, and mutated bytes never trap")
     func hostile() throws {
-        let bytes = try TestMedia.fragments(seconds: 1)
+        let bytes = try FakeCompositor.fragmentedMP4(seconds: 1)
         let whole = try TestMedia.items(bytes, .standard)
         var segmenter = Segmenter(HLSSettings.standard.segmenting)
         var parts: [Segmenter.Item] = []

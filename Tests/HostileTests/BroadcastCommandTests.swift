@@ -1,25 +1,25 @@
 import Foundation
+import TestSupport
 import Testing
 
 extension Hostile {
     /// `confab broadcast`, with a script in place of the compositor.
     @Suite("The command for broadcasts")
     struct BroadcastCommandTests {
-        @Test("starts, lists, shows and stops one, and says what is wrong with a request")
+        @Test(
+            "starts, lists, shows and stops one, and says what is wrong with a request",
+            .enabled(if: FakeCompositor.canEncode, "ffmpeg is not installed"))
         func commands() async throws {
-            let folder = NSTemporaryDirectory() + "confab-broadcasts-\(UUID().uuidString)"
-            try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-            defer { try? FileManager.default.removeItem(atPath: folder) }
-            let compositor = "\(folder)/compositor"
-            try Data("#!/bin/sh\nexec cat <&3 >/dev/null\n".utf8).write(to: URL(fileURLWithPath: compositor))
-            try FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: compositor)
+            // More than 10 s at once, so that viewers can begin, and then a part each second, because a silent compositor is killed.
+            let messages = try FakeCompositor.messages(seconds: 60)
+            let compositor = try FakeCompositor(
+                sending: Array(messages.prefix(40)), later: Array(messages.dropFirst(40)))
+            defer { compositor.remove() }
             let settings = [
-                "CONFAB_BROADCAST_COMPOSITOR": compositor, "CONFAB_RECORDING_NOTICE": "0s",
+                "CONFAB_BROADCAST_COMPOSITOR": compositor.path, "CONFAB_RECORDING_NOTICE": "0s",
                 "CONFAB_MEDIA_ADDRESS": "127.0.0.1",
             ]
             try await ServerProcess.run(settings) { server in
-                // The script does not exit when it should.
-                defer { server.kill() }
                 #expect(try await Self.text(server, ["list"]) == "No broadcasts.")
                 let session = try await Self.text(server, ["create"], of: "session")
                 let token = try await Self.text(server, ["create", "--session", session], of: "token")
@@ -29,16 +29,19 @@ extension Hostile {
                     environment: ["PATH": "/usr/bin"], logFile: server.dataDirectory + "/bots.log")
                 defer { bots.send(SIGKILL) }
                 let id = try await Self.start(server, [session, "--low-latency", "--resolution", "1280x720"])
-                let line = try await Self.text(server, ["list", "--session", session])
-                #expect(line == "\(id)  started  connecting  1280x720")
+                let line = "\(id)  started  ready  1280x720"
+                try await until("viewers can begin") {
+                    try await Self.text(server, ["list", "--session", session]) == line
+                }
                 #expect(try await Self.text(server, ["list"]) == line)
                 let lines = try await Self.text(server, ["status", id]).components(separatedBy: "\n")
                 #expect(lines.prefix(2) == [line, "session: \(session)"])
                 #expect(lines.count == 3 && lines.last?.hasPrefix("hls: /broadcasts/\(id)/") == true)
                 #expect(try await Self.text(server, ["stop", id]) == "")
-                let ended = try await Self.text(server, ["status", id])
-                #expect(ended.hasPrefix("\(id)  stopped  ended  1280x720\n"))
-                #expect(ended.contains("\nreason: user initiated\n"))
+                try await until("the broadcast has ended") {
+                    try await Self.text(server, ["status", id]).hasPrefix("\(id)  stopped  ended  1280x720\n")
+                }
+                #expect(try await Self.text(server, ["status", id]).contains("\nreason: user initiated\n"))
 
                 let secret = "rtmp://127.0.0.1/live/secret"
                 for (arguments, sentence) in [

@@ -4,6 +4,7 @@ import LiveComposing
 import Logging
 import Signaling
 import Synchronization
+import TestSupport
 import Testing
 import Wire
 

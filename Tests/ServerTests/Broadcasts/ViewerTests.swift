@@ -85,7 +85,7 @@ struct ViewerTests {
         "load playlists and parts from any site, wait for the next part, and see the end",
         .enabled(if: FakeCompositor.canEncode, "ffmpeg is not installed"))
     func lowLatency() async throws {
-        let compositor = try FakeCompositor(output: try FakeCompositor.output(seconds: 10, .lowLatency))
+        let compositor = try FakeCompositor(sending: FakeCompositor.messages(seconds: 10))
         let (made, make) = AsyncStream<Broadcaster>.makeStream()
         let maker = TestServerBroadcaster { report in
             var settings = Broadcaster.Settings(compositor: compositor.path, folder: "/nonexistent")
@@ -182,7 +182,7 @@ struct ViewerTests {
         "can go back to the beginning with DVR, and find nothing when the files were deleted",
         .enabled(if: FakeCompositor.canEncode, "ffmpeg is not installed"))
     func recordable() async throws {
-        let compositor = try FakeCompositor(output: try FakeCompositor.output(seconds: 20, .standard))
+        let compositor = try FakeCompositor(sending: FakeCompositor.messages(seconds: 20))
         try await ViewerPlace.run(compositor) {
             $0.broadcasts.keep = .zero
         } _: { place in
@@ -205,7 +205,7 @@ struct ViewerTests {
         "load the end of a broadcast from a server that stops, and the broadcast's record says why it ended",
         .enabled(if: FakeCompositor.canEncode, "ffmpeg is not installed"))
     func stopping() async throws {
-        let compositor = try FakeCompositor(output: try FakeCompositor.output(seconds: 10, .lowLatency))
+        let compositor = try FakeCompositor(sending: FakeCompositor.messages(seconds: 10))
         let (paused, pause) = AsyncStream<Void>.makeStream()
         let (released, release) = AsyncStream<Void>.makeStream()
         let maker = TestServerBroadcaster { report in
