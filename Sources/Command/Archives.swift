@@ -61,12 +61,7 @@ struct ArchiveCommand: ParsableCommand {
         var session: String?
 
         func run() async throws {
-            var isEmpty = true
-            try await target.forEach(in: path, of: try session.map(SessionID.init(argument:))) { archive in
-                isEmpty = false
-                print(archive.archiveLine)
-            }
-            if isEmpty { print("No archives.") }
+            try await target.printAll("archives", in: path, of: session) { $0.archiveLine }
         }
     }
 

@@ -112,12 +112,7 @@ struct BroadcastCommand: ParsableCommand {
         var session: String?
 
         func run() async throws {
-            var isEmpty = true
-            try await target.forEach(in: path, of: try session.map(SessionID.init(argument:))) { broadcast in
-                isEmpty = false
-                print(broadcast.broadcastLine)
-            }
-            if isEmpty { print("No broadcasts.") }
+            try await target.printAll("broadcasts", in: path, of: session) { $0.broadcastLine }
         }
     }
 

@@ -33,6 +33,20 @@ extension RoomCommand.ServerOptions {
             offset += items.count
         }
     }
+
+    /// Prints a line about each item of a list, newest first, or that there is none.
+    ///
+    /// - Parameters:
+    ///   - session: the argument of the command: the ID of the session whose items are listed; nil for all.
+    ///   - noun: what the items are, such as "archives".
+    func printAll(_ noun: String, in path: String, of session: String?, line: (JSONObject) -> String) async throws {
+        var isEmpty = true
+        try await forEach(in: path, of: try session.map(SessionID.init(argument:))) { item in
+            isEmpty = false
+            print(line(item))
+        }
+        if isEmpty { print("No \(noun).") }
+    }
 }
 
 extension SessionID {

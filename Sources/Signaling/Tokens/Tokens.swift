@@ -147,18 +147,6 @@ extension Project {
     }
 }
 
-extension JSONWriter {
-    mutating func member(_ name: String, _ value: String) {
-        self.name(name)
-        string(value)
-    }
-
-    mutating func member(_ name: String, _ value: some BinaryInteger) {
-        self.name(name)
-        integer(value)
-    }
-}
-
 extension Projects {
     /// Returns the token's permissions. Throws if they do not include creating or changing a resource with this
     /// purpose in this session, or if the token belongs to a match, a call or a place in a room.

@@ -38,6 +38,28 @@ private struct ViewerPlace: Sendable {
         }
     }
 
+    /// Runs `body` with such a server whose broadcaster has other settings, and with this broadcaster.
+    static func run(
+        _ compositor: FakeCompositor, changing change: @escaping @Sendable (inout Broadcaster.Settings) -> Void,
+        _ body: @escaping @Sendable (ViewerPlace, Broadcaster) async throws -> Void
+    ) async throws {
+        let (made, make) = AsyncStream<Broadcaster>.makeStream()
+        let maker = TestServerBroadcaster { report in
+            var settings = Broadcaster.Settings(compositor: compositor.path, folder: "/nonexistent")
+            change(&settings)
+            let broadcaster = Broadcaster(
+                settings, wallClock: { RoomsPlace.now },
+                logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, feed: { _ in }, report: report)
+            make.yield(broadcaster)
+            return broadcaster
+        }
+        try await run(compositor, broadcaster: maker) { place in
+            var broadcasters = made.makeAsyncIterator()
+            let broadcaster = try #require(await broadcasters.next())
+            try await body(place, broadcaster)
+        }
+    }
+
     func ask(_ method: String, _ path: String = "", _ body: String = "") async throws -> WHIPPlace.Answer {
         let headers = body.isEmpty ? [:] : ["Content-Type": "application/json"]
         return try await archives.rooms.ask(method, self.path + path, headers, body)
@@ -86,20 +108,13 @@ struct ViewerTests {
         .enabled(if: FakeCompositor.canEncode, "ffmpeg is not installed"))
     func lowLatency() async throws {
         let compositor = try FakeCompositor(sending: FakeCompositor.messages(seconds: 10))
-        let (made, make) = AsyncStream<Broadcaster>.makeStream()
-        let maker = TestServerBroadcaster { report in
-            var settings = Broadcaster.Settings(compositor: compositor.path, folder: "/nonexistent")
-            // A request that is held may wait as long as this test takes.
-            (settings.interval, settings.output.stopTimeout) = (.seconds(3_600), .zero)
-            let broadcaster = Broadcaster(
-                settings, wallClock: { RoomsPlace.now },
-                logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, feed: { _ in }, report: report)
-            make.yield(broadcaster)
-            return broadcaster
-        }
-        try await ViewerPlace.run(compositor, broadcaster: maker) { place in
-            var broadcasters = made.makeAsyncIterator()
-            let broadcaster = try #require(await broadcasters.next())
+        try await ViewerPlace.run(
+            compositor,
+            changing: {
+                // A request that is held may wait as long as this test takes.
+                ($0.interval, $0.output.stopTimeout) = (.seconds(3_600), .zero)
+            }
+        ) { place, broadcaster in
             let (id, folder) = try await place.start(#"{"lowLatency":true}"#)
             try await place.wait(id, for: ["started", "ready"], ticking: broadcaster)
             let index = try await place.view(folder + "index.m3u8")
@@ -208,17 +223,15 @@ struct ViewerTests {
         let compositor = try FakeCompositor(sending: FakeCompositor.messages(seconds: 10))
         let (paused, pause) = AsyncStream<Void>.makeStream()
         let (released, release) = AsyncStream<Void>.makeStream()
-        let maker = TestServerBroadcaster { report in
-            var settings = Broadcaster.Settings(compositor: compositor.path, folder: "/nonexistent")
-            settings.pause = { _ in
-                pause.yield()
-                for await _ in released { break }
+        try await ViewerPlace.run(
+            compositor,
+            changing: {
+                $0.pause = { _ in
+                    pause.yield()
+                    for await _ in released { break }
+                }
             }
-            return Broadcaster(
-                settings, wallClock: { RoomsPlace.now },
-                logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, feed: { _ in }, report: report)
-        }
-        try await ViewerPlace.run(compositor, broadcaster: maker) { place in
+        ) { place, _ in
             defer { release.yield() }
             let (id, folder) = try await place.start(#"{"lowLatency":true}"#)
             try await place.wait(id, for: ["started", "ready"])
@@ -248,20 +261,14 @@ struct ViewerTests {
         let compositor = try FakeCompositor()
         let folder = compositor.folder
         let free = Mutex<Int64>(.max)
-        let (made, make) = AsyncStream<Broadcaster>.makeStream()
-        let maker = TestServerBroadcaster { report in
-            var settings = Broadcaster.Settings(compositor: compositor.path, folder: folder)
-            (settings.minSpace, settings.spaceInterval, settings.interval) = (1_000, .zero, .seconds(3_600))
-            settings.freeSpace = { _ in free.withLock { $0 } }
-            let broadcaster = Broadcaster(
-                settings, wallClock: { RoomsPlace.now },
-                logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, feed: { _ in }, report: report)
-            make.yield(broadcaster)
-            return broadcaster
-        }
-        try await ViewerPlace.run(compositor, broadcaster: maker) { place in
-            var broadcasters = made.makeAsyncIterator()
-            let broadcaster = try #require(await broadcasters.next())
+        try await ViewerPlace.run(
+            compositor,
+            changing: {
+                $0.folder = folder
+                ($0.minSpace, $0.spaceInterval, $0.interval) = (1_000, .zero, .seconds(3_600))
+                $0.freeSpace = { _ in free.withLock { $0 } }
+            }
+        ) { place, broadcaster in
             let (id, _) = try await place.start(#"{"dvr":true}"#)
             // The broadcast has begun, after its notice.
             try await eventually { broadcaster.figures.running == 1 ? nil : "it has not begun" }
