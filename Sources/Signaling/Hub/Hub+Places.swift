@@ -199,6 +199,11 @@ extension Hub {
     mutating func unplaced(_ key: PlaceKey) {
         guard let machine = places?.machine(of: key), let result = places?.unplaced(machine) else { return }
         for waiting in result.letters {
+            // Nobody answers the question, so the answer is that the person is nowhere.
+            if case .person(let absent, .contact(.queried(let asker))) = waiting.letter, people.contains(asker) {
+                context.tell(.person(asker, .contact(.absent(absent))))
+                continue
+            }
             // Only what is for this machine knows all it needs. A client that waited for its person may now need the place of a room.
             if waiting.letter.isFor(machine) { dispatch(waiting.letter) } else { context.tell(waiting.letter) }
         }

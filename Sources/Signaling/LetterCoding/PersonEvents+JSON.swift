@@ -153,6 +153,8 @@ extension PersonContactEvent: LetterEvent {
         case .presenceElsewhere, .nodeLost: throw .staysHere
         // Contacts on other nodes learn it from the node that has the place.
         case .placeLost: throw .staysHere
+        // The node on which the person asked adds it.
+        case .absent: throw .staysHere
         }
     }
 }

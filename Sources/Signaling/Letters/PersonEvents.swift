@@ -105,6 +105,8 @@ public enum PersonContactEvent: Equatable, Sendable {
     case presenceElsewhere(of: Counterpart, at: NodeTag)
     /// Another node of the cluster has the place of this contact, who was on this node.
     case placeLost(of: IdentityID)
+    /// This contact, whom this person has asked for the online status, was on no node.
+    case absent(IdentityID)
     /// What is known about contacts on that node is void. If `isOver` is false, the node lives, but letters were lost.
     case nodeLost(NodeTag, isOver: Bool)
 }

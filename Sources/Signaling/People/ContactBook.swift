@@ -16,6 +16,9 @@ struct ContactBook: Equatable, Sendable {
     private var online: Set<IdentityID> = []
     /// Those of them who are on another node of the cluster, with the node.
     private var nodes: [IdentityID: NodeTag] = [:]
+    /// Contacts who were nowhere when this person asked, and of whom no node has reported since that they are online. The next such
+    /// report may be an old one that was delayed, which nobody corrects.
+    private var doubtful: Set<IdentityID> = []
     private var meetings = Meetings()
 
     init(_ record: PersonRecord) { contacts = record.contacts }
@@ -199,6 +202,7 @@ struct ContactBook: Equatable, Sendable {
         guard let index = contacts.firstIndex(where: { $0.identity == other }) else { return false }
         contacts.remove(at: index)
         online.remove(other)
+        doubtful.remove(other)
         nodes[other] = nil
         return true
     }
@@ -207,7 +211,7 @@ struct ContactBook: Equatable, Sendable {
     ///
     /// - Returns: the people who were contacts.
     mutating func removeAll() -> [IdentityID] {
-        defer { (contacts, online, nodes) = ([], [], [:]) }
+        defer { (contacts, online, nodes, doubtful) = ([], [], [:], []) }
         return contacts.map(\.identity)
     }
 
@@ -270,10 +274,29 @@ struct ContactBook: Equatable, Sendable {
             // The contact has been seen on another node since.
             guard other.isOnline || node == tag else { return }
         }
+        let isDoubtful = other.isOnline && doubtful.remove(other.identity) != nil
         note(other, at: tag, snapshot.devices, &context)
-        // The contact may be online on a third node, whose letters were the earlier ones.
-        if wasOnline, !other.isOnline {
+        // A contact who is offline there may be online on a third node, whose letters were the earlier ones.
+        if wasOnline ? !other.isOnline : isDoubtful {
             context.tell(.person(other.identity, .contact(.queried(by: snapshot.id))))
+        }
+    }
+
+    /// Handles that a contact, whom this person has asked for the online status, was on no node.
+    ///
+    /// A contact who is seen online on another node may have come there since, because the node's report can overtake the registry's
+    /// answer. So this person asks again, and believes the second answer if no report has arrived in between.
+    mutating func absent(_ other: IdentityID, _ snapshot: PersonSnapshot, _ context: inout Context) {
+        guard let contact = contacts.first(where: { $0.identity == other }) else { return }
+        let tag = nodes[other]
+        // The contact is on this node now.
+        guard tag != nil || !online.contains(other) else { return }
+        let isFirst = doubtful.insert(other).inserted
+        guard let tag else { return }
+        if isFirst {
+            context.tell(.person(other, .contact(.queried(by: snapshot.id))))
+        } else {
+            note(contact.offline(context.project), at: tag, snapshot.devices, &context)
         }
     }
 
@@ -299,11 +322,8 @@ struct ContactBook: Equatable, Sendable {
         let there = contacts.filter { nodes[$0.identity] == tag }
         let absent = isOver ? [] : contacts.filter { !online.contains($0.identity) }
         for contact in there {
-            let offline = Counterpart(
-                identity: contact.identity, person: project.personID(of: contact.identity), name: contact.name,
-                isOnline: false)
             // Asks where the contact is now.
-            presenceChanged(of: offline, at: tag, snapshot, &context)
+            presenceChanged(of: contact.offline(project), at: tag, snapshot, &context)
         }
         guard !isOver else { return }
         query(absent, for: snapshot.id, &context)
@@ -319,5 +339,12 @@ struct ContactBook: Equatable, Sendable {
         for client in devices.clients where client != excluded && devices[client]?.home == nil {
             context.send(.contact(news), to: client)
         }
+    }
+}
+
+extension Contact {
+    /// This contact as someone who is offline.
+    fileprivate func offline(_ project: Project) -> Counterpart {
+        Counterpart(identity: identity, person: project.personID(of: identity), name: name, isOnline: false)
     }
 }

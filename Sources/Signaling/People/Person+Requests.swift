@@ -183,6 +183,7 @@ extension Person {
         case .presenceElsewhere(let other, let tag):
             contacts.presenceChanged(of: other, at: tag, snapshot, &context)
         case .placeLost(let other): contacts.placeLost(of: other, snapshot, &context)
+        case .absent(let other): contacts.absent(other, snapshot, &context)
         case .nodeLost(let tag, let isOver): contacts.nodeLost(tag, isOver: isOver, snapshot, &context)
         }
     }

@@ -1,8 +1,9 @@
 import Cluster
-import Signaling
 import TestSupport
 import Testing
 import Wire
+
+@testable import Signaling
 
 /// Contacts who are connected to different nodes of a cluster.
 @Suite struct DistantContactsTests {
@@ -86,6 +87,46 @@ import Wire
         world.pass(.seconds(5))
         #expect(heard(third).contains { $0.online }, "the first report has arrived")
         #expect(sees(third, bo) == false)
+    }
+
+    @Test func anOldReportOfAContactWhoHasLeftMeanwhileIsCorrectedAlthoughNobodyAnswers() {
+        let (first, second) = contacts()
+        world.post.setAway(true, now: world.now)
+        second.appear(Appearance(name: "Bob"))
+        first.leave()
+        world.pass(.milliseconds(100))
+        // Nobody gets this report either.
+        second.leave()
+        world.pass(.milliseconds(100))
+        let third = world.arrive(ada, at: 1)
+        third.appear(Appearance(name: "Ada"))
+        world.pass(.milliseconds(100))
+        world.post.setAway(false, now: world.now)
+        world.pass(.seconds(5))
+        #expect(heard(third).map(\.online).suffix(2) == [true, false], "the first report has arrived")
+        #expect(sees(third, bo) == false)
+    }
+
+    /// The registry has said that the contact is nowhere just before they came, and their report overtakes this answer.
+    @Test func aContactWhoComesWhileTheRegistryAnswersStaysOnline() {
+        world.shelf.archive.apply(.keptInTouch(ada, bo, names: ["Ada", "Bo"], at: world.now))
+        let first = world.arrive(ada, at: 1)
+        first.appear(Appearance(name: "Ada"))
+        world.pass(.milliseconds(100))
+        let (own, other) = (world.nodes[0].stage, world.nodes[1])
+        world.registry.delay = 20...20
+        own.handle(.lettersLost(other.tag))
+        world.pass(.milliseconds(30))
+        world.arrive(bo, at: 2).appear(Appearance(name: "Bo"))
+        let report = Counterpart(identity: bo, person: own.project.personID(of: bo), name: "Bo", isOnline: true)
+        own.handle(.received(.person(ada, .contact(.presence(of: report))), from: other.tag))
+        #expect(sees(first, bo) == true && own.hub.waitingLetters > 0)
+        world.pass(.milliseconds(15))
+        #expect(sees(first, bo) == true, "the answer has come")
+        world.pass(.seconds(1))
+        #expect(sees(first, bo) == true && world.fault == nil)
+        #expect(heard(first).map(\.online) == [true])
+        #expect(own.hub.waitingLetters == 0)
     }
 
     @Test func aContactWhoMovesToAThirdNodeIsSeenThere() {
