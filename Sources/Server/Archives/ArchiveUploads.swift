@@ -19,6 +19,8 @@ struct ArchiveUploads: Service {
     private static let page = 100
     /// The state of an upload, in the folder of its archive.
     static let progressName = "upload.json"
+    /// Says that the bucket has the archive. In the folder of an archive whose local files are being deleted.
+    static let uploadedName = "uploaded.json"
 
     private let bucket: S3Bucket
     private let gateway: NIOLoopBound<Gateway>
@@ -184,23 +186,36 @@ struct ArchiveUploads: Service {
     }
 
     private func deleteFiles(of archive: ArchiveID) async {
+        await note(archive)
         do {
             try await parts.files.delete(archive)
         } catch {
+            // Some files may be gone, and the note with them.
+            await note(archive)
             parts.logger.error(
                 "Could not delete the local files of an archive that is in the bucket. The next start tries it again",
                 metadata: ["archive": "\(archive)", "error": "\(error)"])
         }
     }
 
-    /// Deletes the local files of archives that are in the bucket. An earlier run of the server has stored that, and was stopped
-    /// before it had deleted them. Each of them has the state of its upload.
+    /// Writes into an archive's folder that the bucket has it. On a full disk, the files are deleted without this.
+    private func note(_ archive: ArchiveID) async {
+        try? await parts.files.write(Self.uploadedName, of: archive, Array("{}".utf8))
+    }
+
+    /// Deletes the local files of archives that are in the bucket. An earlier run of the server has stored that, but was stopped before
+    /// it had deleted them, or could not delete them.
     private func deleteLeftovers() async {
         do {
-            for id in try await parts.files.archives(with: Self.progressName) where !Task.isCancelled {
-                guard let archive = try await parts.storage.archive(id), archive.node == parts.node,
-                    archive.status == .uploaded
-                else { continue }
+            let uploaded = Set(try await parts.files.archives(with: Self.uploadedName))
+            let begun = try await parts.files.archives(with: Self.progressName)
+            for id in uploaded.union(begun).sorted() where !Task.isCancelled {
+                if let archive = try await parts.storage.archive(id) {
+                    guard archive.node == parts.node, archive.status == .uploaded else { continue }
+                } else {
+                    // Without its record, nothing else says that these are not the only files of the archive.
+                    guard uploaded.contains(id) else { continue }
+                }
                 await deleteFiles(of: id)
             }
         } catch {

@@ -268,6 +268,23 @@ struct ArchiveBucketTests {
         try await service.stop()
     }
 
+    @Test("local files of an archive in the bucket are deleted even without its record, but not those of others")
+    func withoutRecord() async throws {
+        let service = try await S3Service.start()
+        let directory = NSTemporaryDirectory() + "confab-bucket-\(UUID().uuidString)"
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        try await withServer(directory, service) { _ in }
+        let folders = (1...2).map { "\(directory)/recordings/\(ArchiveID(high: 1, low: $0))" }
+        for (folder, name) in zip(folders, [ArchiveUploads.progressName, ArchiveUploads.uploadedName]) {
+            try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+            for name in [name, "x.webm"] { try Data("{}".utf8).write(to: URL(filePath: "\(folder)/\(name)")) }
+        }
+        // The server looks at the folders in this order.
+        try await withServer(directory, service) { _ in try await Self.waitUntilGone(folders[1]) }
+        #expect(FileManager.default.fileExists(atPath: "\(folders[0])/x.webm"))
+        try await service.stop()
+    }
+
     @Test("nothing remains in the bucket of an archive that is deleted while it is uploaded")
     func deleted() async throws {
         let service = try await S3Service.start()
