@@ -1,4 +1,7 @@
-// Clocks, and Linux functions for batches of datagrams that Swift's Glibc module does not export.
+// Clocks, limits and files, and Linux functions for batches of datagrams that Swift's Glibc module does not export.
+//
+// Swift code should not name the members of C structures such as `stat`: the module that the compiler takes them from depends on the files
+// that it compiles together. So the functions for limits and files are in system.c, and this header does not include those of the system.
 #ifndef CONFAB_CSOCKETS_H
 #define CONFAB_CSOCKETS_H
 
@@ -16,6 +19,19 @@ static inline int64_t confab_wall_clock(void) {
     clock_gettime(CLOCK_REALTIME, &now);
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
+
+/// Returns how many descriptors this process may open; if `highest` is not 0, the number to which it may raise this limit. Returns the
+/// largest number if there is no limit, and -1 if it is unknown.
+int64_t confab_descriptor_limit(int highest);
+
+/// Returns the bytes that a user without privileges may still write to the disk of a folder, or -1 with errno.
+int64_t confab_free_bytes(const char *folder);
+
+/// Returns 1 if there is a folder at this path, which is not a link.
+int confab_is_folder(const char *path);
+
+/// Returns the size of a regular file in bytes, or -1 if the descriptor is something else.
+int64_t confab_file_size(int descriptor);
 
 #ifdef __linux__
 

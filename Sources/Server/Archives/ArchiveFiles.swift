@@ -1,3 +1,4 @@
+import CSockets
 import Foundation
 import MediaFiles
 import NIOCore
@@ -51,10 +52,7 @@ final class ArchiveFiles: Sendable {
     }
 
     /// Whether the recorder has made a folder for this archive.
-    func hasFolder(of archive: ArchiveID) -> Bool {
-        var status = stat()
-        return lstat(path(archive), &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
-    }
+    func hasFolder(of archive: ArchiveID) -> Bool { confab_is_folder(path(archive)) != 0 }
 
     /// Returns what the recorder has recorded, if it has completed the archive; nil if it has not, or the manifest is damaged.
     func completed(_ archive: ArchiveID) async throws -> RecordingResult? {
@@ -125,8 +123,7 @@ final class ArchiveFiles: Sendable {
         let file = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
         guard file >= 0 else { throw WireError.noArchiveFile }
         defer { close(file) }
-        var status = stat()
-        guard fstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { throw WireError.noArchiveFile }
+        guard confab_file_size(file) >= 0 else { throw WireError.noArchiveFile }
         return try [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
             let read = pread(file, buffer.baseAddress, count, off_t(offset))
             guard read >= 0 else { throw WireError.noArchiveFile }

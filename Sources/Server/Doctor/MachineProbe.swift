@@ -54,13 +54,8 @@ struct MachineProbe: Sendable {
 
     /// The limit of descriptors to which a server raises its own when it is started here.
     private static var highestLimit: Int? {
-        var limit = rlimit()
-        #if canImport(Glibc)
-        let status = getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-        #else
-        let status = getrlimit(RLIMIT_NOFILE, &limit)
-        #endif
-        return status == 0 ? Int(min(limit.rlim_max, 1 << 24)) : nil
+        let limit = confab_descriptor_limit(1)
+        return limit >= 0 ? Int(min(limit, 1 << 24)) : nil
     }
 
     private static func number(in file: String) -> Int? {

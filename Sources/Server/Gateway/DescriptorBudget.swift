@@ -1,10 +1,4 @@
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
+import CSockets
 
 /// Divides the file descriptors that the process may open, so that clients can never use up the last ones.
 ///
@@ -53,12 +47,7 @@ struct DescriptorBudget: Equatable, Sendable {
     }
 
     private static var processLimit: Int {
-        var limit = rlimit()
-        #if canImport(Glibc)
-        let status = getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-        #else
-        let status = getrlimit(RLIMIT_NOFILE, &limit)
-        #endif
-        return status == 0 ? Int(min(limit.rlim_cur, 1 << 24)) : 1024
+        let limit = confab_descriptor_limit(0)
+        return limit >= 0 ? Int(min(limit, 1 << 24)) : 1024
     }
 }

@@ -1,13 +1,6 @@
+import CSockets
 import NIOPosix
 import Synchronization
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
 
 /// The free space of the data directory.
 ///
@@ -92,10 +85,7 @@ final class DiskSpace: Sendable {
 
     /// Returns the bytes that a user without privileges may still write; nil if the file system returns an error.
     static func freeBytes(of directory: String) -> Int? {
-        var answer = statvfs()
-        guard statvfs(directory, &answer) == 0 else { return nil }
-        let (bytes, overflow) = Int(clamping: answer.f_bavail).multipliedReportingOverflow(
-            by: Int(clamping: answer.f_frsize))
-        return overflow ? .max : bytes
+        let bytes = confab_free_bytes(directory)
+        return bytes >= 0 ? Int(bytes) : nil
     }
 }

@@ -1,4 +1,5 @@
 #if os(Linux)
+import CSockets
 import Foundation
 import NIOCore
 
@@ -31,13 +32,8 @@ struct ProcessFigures: Equatable, Sendable {
     private static let bootTime = Date().timeIntervalSince1970 - Double(NIODeadline.now().uptimeNanoseconds) / 1e9
 
     private static var maxDescriptors: Int? {
-        var limit = rlimit()
-        #if canImport(Glibc)
-        let status = getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-        #else
-        let status = getrlimit(RLIMIT_NOFILE, &limit)
-        #endif
-        return status == 0 ? Int(exactly: limit.rlim_cur) : nil
+        let limit = confab_descriptor_limit(0)
+        return limit >= 0 && limit < .max ? Int(limit) : nil
     }
 
     private static func contents(_ path: String) -> String? {
