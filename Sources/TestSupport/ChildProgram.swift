@@ -22,13 +22,24 @@ public final class ChildProgram: Sendable {
         public var lines: [String] { text.split(whereSeparator: \.isNewline).map(String.init) }
     }
 
+    /// How a program has ended.
+    public enum End: Hashable, Sendable {
+        case exit(status: Int32)
+        /// The number of the signal that ended it.
+        case signal(Int32)
+    }
+
     /// Why a program could not be started.
     public struct Failure: Error, CustomStringConvertible { public var description: String }
 
     /// The process id. It may belong to another process after the program has ended.
     public let id: pid_t
-    private let status = Mutex<Int32?>(nil)
+    private let outcome = Mutex<End?>(nil)
     private let ended = DispatchSemaphore(value: 0)
+
+    /// How the program has ended; nil while it runs.
+    public var end: End? { outcome.withLock { $0 } }
+    public var isRunning: Bool { end == nil }
 
     /// The path of an installed program; nil if there is none in the directories of `PATH`.
     public static func path(_ name: String) -> String? {
@@ -40,12 +51,14 @@ public final class ChildProgram: Sendable {
     ///
     /// - Parameters:
     ///   - name: a path, or a name that is looked up in `PATH`.
+    ///   - environment: its variables; nil for those of this process.
     ///   - input: becomes the standard input; nil if that is empty.
     ///   - output: becomes the standard output; nil for that of this process. The same holds for `errors`.
-    public init(_ name: String, _ arguments: [String], input: Int32? = nil, output: Int32? = nil, errors: Int32? = nil)
-        throws
-    {
-        let spawned = Self.spawn(name, arguments, input: input, output: output, errors: errors)
+    public init(
+        _ name: String, _ arguments: [String], environment: [String: String]? = nil, input: Int32? = nil,
+        output: Int32? = nil, errors: Int32? = nil
+    ) throws {
+        let spawned = Self.spawn(name, arguments, environment, input: input, output: output, errors: errors)
         guard case .success(let id) = spawned else {
             throw Failure(description: "\(name) cannot be started: \(spawned)")
         }
@@ -54,8 +67,8 @@ public final class ChildProgram: Sendable {
         Thread.detachNewThread { [self] in
             var word: Int32 = 0
             while waitpid(id, &word, 0) < 0, errno == EINTR {}
-            let code = word & 0x7f == 0 ? word >> 8 & 0xff : nil
-            status.withLock { $0 = code }
+            let end = word & 0x7f == 0 ? End.exit(status: word >> 8 & 0xff) : .signal(word & 0x7f)
+            outcome.withLock { $0 = end }
             ended.signal()
         }
     }
@@ -71,7 +84,7 @@ public final class ChildProgram: Sendable {
         }
         // For the next caller.
         ended.signal()
-        return status.withLock { $0 }
+        return if case .exit(let status)? = end { status } else { nil }
     }
 
     /// Runs a program to its end.
@@ -105,12 +118,15 @@ public final class ChildProgram: Sendable {
         case failure(String)
     }
 
-    private static func spawn(_ name: String, _ arguments: [String], input: Int32?, output: Int32?, errors: Int32?)
-        -> Spawned
-    {
+    private static func spawn(
+        _ name: String, _ arguments: [String], _ environment: [String: String]?, input: Int32?, output: Int32?,
+        errors: Int32?
+    ) -> Spawned {
         var words: [UnsafeMutablePointer<CChar>?] = ([name] + arguments).map { strdup($0) }
         words.append(nil)
-        defer { for word in words { free(word) } }
+        var variables: [UnsafeMutablePointer<CChar>?] = (environment ?? [:]).map { strdup("\($0.key)=\($0.value)") }
+        variables.append(nil)
+        defer { for word in words + variables { free(word) } }
         #if canImport(Darwin)
         var actions: posix_spawn_file_actions_t?
         var attributes: posix_spawnattr_t?
@@ -142,7 +158,10 @@ public final class ChildProgram: Sendable {
         posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK))
         #endif
         var id: pid_t = 0
-        let error = posix_spawnp(&id, name, &actions, &attributes, &words, environ)
+        let error =
+            environment == nil
+            ? posix_spawnp(&id, name, &actions, &attributes, &words, environ)
+            : posix_spawnp(&id, name, &actions, &attributes, &words, &variables)
         return error == 0 ? .success(id) : .failure(String(cString: strerror(error)))
     }
 }

@@ -1,5 +1,6 @@
 import Foundation
 import Synchronization
+import TestSupport
 import Testing
 import Wire
 
@@ -254,12 +255,8 @@ private struct DiskFailure {
     func end() throws { try limit("unlimited") }
 
     private func limit(_ size: String) throws {
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: Self.command)
         // Only the soft limit, so that it can be raised again.
-        process.arguments = ["--pid", "\(server.processID)", "--fsize=\(size):"]
-        try process.run()
-        process.waitUntilExit()
-        guard process.terminationStatus == 0 else { throw TimedOut("prlimit failed") }
+        let result = try ChildProgram.run(Self.command, ["--pid", "\(server.processID)", "--fsize=\(size):"])
+        guard result.status == 0 else { throw TimedOut("prlimit failed: \(result.standardError)") }
     }
 }

@@ -1,5 +1,6 @@
 import Foundation
 import Server
+import TestSupport
 import Testing
 
 #if canImport(Glibc)
@@ -61,7 +62,7 @@ struct RouletteServer: Sendable {
 
 /// A process under `timeout`, which ends it after some time even if the tests crash.
 private struct LimitedProcess {
-    private let process = Process()
+    private let program: ChildProgram
     /// What the process prints, errors too.
     let output: FileHandle
 
@@ -69,23 +70,18 @@ private struct LimitedProcess {
     init(_ arguments: [String]) throws {
         let pipe = Pipe()
         output = pipe.fileHandleForReading
-        process.executableURL = URL(filePath: "/usr/bin/env")
-        process.arguments = ["timeout"] + arguments
-        process.standardInput = FileHandle.nullDevice
-        process.standardOutput = pipe
-        process.standardError = pipe
-        try process.run()
+        let end = pipe.fileHandleForWriting
+        defer { try? end.close() }
+        program = try ChildProgram("timeout", arguments, output: end.fileDescriptor, errors: end.fileDescriptor)
     }
 
-    /// Makes `timeout` act as if the time were over. It may ignore all other signals, because it inherits the signal mask of
-    /// the thread that started it.
-    func endTime() { if process.isRunning { kill(process.processIdentifier, SIGALRM) } }
+    /// Makes `timeout` act as if the time were over.
+    func endTime() { if program.isRunning { kill(program.id, SIGALRM) } }
 
-    /// Waits for the end, and returns what the process printed that has not been read.
-    func wait() -> (output: String, status: Int32) {
+    /// Waits for the end, and returns what the process printed that has not been read. The status is nil if a signal ended it.
+    func wait() -> (output: String, status: Int32?) {
         let text = String(decoding: output.readDataToEndOfFile(), as: UTF8.self)
-        process.waitUntilExit()
-        return (text, process.terminationStatus)
+        return (text, program.waitForEnd())
     }
 }
 

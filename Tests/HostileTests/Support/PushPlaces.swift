@@ -1,5 +1,6 @@
 import Crypto
 import Foundation
+import TestSupport
 import Wire
 
 #if canImport(Glibc)
@@ -64,10 +65,10 @@ extension PushRegistration {
 
 /// A TLS server that sends a fixed response.
 final class TLSAnswerer: Sendable {
-    private let process: Process
+    private let program: ChildProgram
     private let line: RawSocket
 
-    init(_ process: Process, _ line: RawSocket) { (self.process, self.line) = (process, line) }
+    init(_ program: ChildProgram, _ line: RawSocket) { (self.program, self.line) = (program, line) }
 
     /// Waits for a request, sends the response, and returns the request's head.
     func answer(_ text: String) throws -> String {
@@ -78,6 +79,6 @@ final class TLSAnswerer: Sendable {
 
     func end() {
         line.close()
-        process.terminate()
+        if program.isRunning { kill(program.id, SIGTERM) }
     }
 }

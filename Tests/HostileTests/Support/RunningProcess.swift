@@ -1,21 +1,21 @@
 import Foundation
+import TestSupport
 
 /// A child process whose output goes to files, because a full pipe would block the process.
-final class RunningProcess: @unchecked Sendable {
-    // Sendable, because Foundation's Process is thread-safe and no other member changes.
-    private let process = Process()
+final class RunningProcess: Sendable {
+    private let program: ChildProgram
 
     init(
         _ executable: String, _ arguments: [String], environment: [String: String], logFile: String,
         errorFile: String? = nil
     ) throws {
-        process.executableURL = URL(fileURLWithPath: executable)
-        process.arguments = arguments
-        process.environment = environment
-        process.standardInput = FileHandle.nullDevice
-        process.standardOutput = try Self.handle(logFile)
-        process.standardError = try errorFile.map(Self.handle) ?? process.standardOutput
-        try process.run()
+        let output = try Self.handle(logFile)
+        defer { try? output.close() }
+        let errors = try errorFile.map(Self.handle)
+        defer { try? errors?.close() }
+        program = try ChildProgram(
+            executable, arguments, environment: environment, output: output.fileDescriptor,
+            errors: (errors ?? output).fileDescriptor)
     }
 
     private static func handle(_ path: String) throws -> FileHandle {
@@ -27,23 +27,30 @@ final class RunningProcess: @unchecked Sendable {
         return handle
     }
 
-    var id: Int32 { process.processIdentifier }
-    var isRunning: Bool { process.isRunning }
-    /// The exit status, or 0 while the process is running.
-    var status: Int32 { process.isRunning ? 0 : process.terminationStatus }
+    var id: Int32 { program.id }
+    var isRunning: Bool { program.isRunning }
+    /// The exit status, or the number of the signal that ended the process. 0 while it is running.
+    var status: Int32 {
+        switch program.end {
+        case .exit(let number)?, .signal(let number)?: number
+        case nil: 0
+        }
+    }
 
     /// How the process failed, such as "status 1" or "signal 5"; nil if it exited normally.
     var misfortune: String? {
-        guard !process.isRunning else { return nil }
-        if process.terminationReason == .uncaughtSignal { return "signal \(process.terminationStatus)" }
-        return process.terminationStatus == 0 ? nil : "status \(process.terminationStatus)"
+        switch program.end {
+        case .signal(let number)?: "signal \(number)"
+        case .exit(let status)?: status == 0 ? nil : "status \(status)"
+        case nil: nil
+        }
     }
 
-    func send(_ signal: Int32) { if process.isRunning { kill(id, signal) } }
+    func send(_ signal: Int32) { if isRunning { kill(id, signal) } }
 
     /// Waits up to the limit and returns whether the process has ended.
     func waits(within limit: Duration) -> Bool {
-        (try? eventually("the process runs", within: limit) { !process.isRunning }) != nil
+        (try? eventually("the process runs", within: limit) { !isRunning }) != nil
     }
 }
 
@@ -115,13 +122,7 @@ enum ProcessFigures {
     }
 
     private static func residentByCommand(_ id: Int32) -> Int {
-        let process = Process()
-        let pipe = Pipe()
-        process.executableURL = URL(fileURLWithPath: "/bin/ps")
-        process.arguments = ["-o", "rss=", "-p", "\(id)"]
-        process.standardOutput = pipe
-        guard (try? process.run()) != nil else { return 0 }
-        let text = String(decoding: pipe.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-        return (Int(text.trimmingCharacters(in: .whitespacesAndNewlines)) ?? 0) * 1024
+        guard let result = try? ChildProgram.run("/bin/ps", ["-o", "rss=", "-p", "\(id)"]) else { return 0 }
+        return (Int(result.text.trimmingCharacters(in: .whitespacesAndNewlines)) ?? 0) * 1024
     }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 
 #if canImport(Glibc)
 import Glibc
@@ -46,10 +47,10 @@ struct TLSTunnel: Sendable {
 
     /// Starts a TLS server on that port of this machine.
     func answerer(port: Int) throws -> TLSAnswerer {
-        let (process, line) = try run([
+        let (program, line) = try run([
             "s_server", "-quiet", "-accept", "127.0.0.1:\(port)", "-cert", certificate, "-key", directory + "/key.pem",
         ])
-        return TLSAnswerer(process, line)
+        return TLSAnswerer(program, line)
     }
 
     /// Connects to a TLS port. Bytes are passed through in both directions, and the process ends with the connection.
@@ -58,20 +59,17 @@ struct TLSTunnel: Sendable {
     }
 
     /// Runs the command with one end of a socket pair as its input and output, and returns the other end.
-    private func run(_ arguments: [String]) throws -> (process: Process, line: RawSocket) {
+    private func run(_ arguments: [String]) throws -> (program: ChildProgram, line: RawSocket) {
         var ends: [Int32] = [0, 0]
         guard socketpair(AF_UNIX, streamSocket, 0, &ends) == 0 else { throw SocketError("socketpair", errno) }
+        let null = open("/dev/null", O_WRONLY | O_CLOEXEC)
+        defer {
+            close(ends[1])
+            close(null)
+        }
         // If another process inherited our end of the socket pair, closing it here would have no effect.
         _ = fcntl(ends[0], F_SETFD, FD_CLOEXEC)
-        let inner = FileHandle(fileDescriptor: ends[1], closeOnDealloc: true)
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: openssl)
-        process.arguments = arguments
-        process.standardInput = inner
-        process.standardOutput = inner
-        process.standardError = FileHandle.nullDevice
-        try process.run()
-        try inner.close()
-        return (process, RawSocket(descriptor: ends[0]))
+        let line = RawSocket(descriptor: ends[0])
+        return (try ChildProgram(openssl, arguments, input: ends[1], output: ends[1], errors: null), line)
     }
 }

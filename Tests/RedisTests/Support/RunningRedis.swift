@@ -30,7 +30,7 @@ final class RunningRedis: @unchecked Sendable {
     private let isSentinel: Bool
     private let isSecure: Bool
     private let settings: [String]
-    private var process = Process()
+    private var program: ChildProgram?
     private var starts = 0
 
     /// Starts a server, and waits until it accepts connections.
@@ -73,25 +73,23 @@ final class RunningRedis: @unchecked Sendable {
         if !isSentinel { lines += ["save \"\"", "appendonly no", "repl-diskless-sync-delay 0"] }
         lines += settings.map { $0.replacingOccurrences(of: "FOLDER", with: folder.path) }
         try (lines.joined(separator: "\n") + "\n").write(to: file, atomically: true, encoding: .utf8)
-        process = Process()
-        process.executableURL = URL(fileURLWithPath: executable)
-        process.arguments = [file.path] + (isSentinel ? ["--sentinel"] : [])
-        process.standardInput = FileHandle.nullDevice
-        process.standardOutput = FileHandle.nullDevice
-        process.standardError = FileHandle.nullDevice
-        try process.run()
+        let null = open("/dev/null", O_WRONLY | O_CLOEXEC)
+        defer { close(null) }
+        let program = try ChildProgram(
+            executable, [file.path] + (isSentinel ? ["--sentinel"] : []), output: null, errors: null)
+        self.program = program
         var text = ""
         let sign = isSentinel ? "Sentinel ID is" : "Ready to accept connections"
         try await until("redis-server is ready") {
             text = (try? String(contentsOf: log, encoding: .utf8)) ?? ""
-            return text.contains(sign) || !process.isRunning
+            return text.contains(sign) || !program.isRunning
         }
-        if process.isRunning { return true }
+        if program.isRunning { return true }
         guard text.contains("in use") else { throw Failure(description: "redis-server did not start: \(text)") }
         return false
     }
 
-    func send(_ signal: Int32) { if process.isRunning { _ = kill(process.processIdentifier, signal) } }
+    func send(_ signal: Int32) { if let program, program.isRunning { _ = kill(program.id, signal) } }
 
     /// Waits until this Sentinel knows a replica of the primary with this name. Without one it cannot fail over.
     func waitForReplica(of primary: String) async throws {
@@ -108,7 +106,7 @@ final class RunningRedis: @unchecked Sendable {
     /// Ends the server as a crash or a power failure would.
     func crash() {
         send(SIGKILL)
-        process.waitUntilExit()
+        program?.waitForEnd()
     }
 
     func remove() {
@@ -120,18 +118,17 @@ final class RunningRedis: @unchecked Sendable {
     ///
     /// - Parameter names: for which hosts it is, in OpenSSL's form.
     static func makeCertificate(in folder: URL, for names: String = "IP:127.0.0.1,DNS:localhost") throws {
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: openssl ?? "openssl")
-        process.arguments = [
-            "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
-            "-subj", "/CN=confab", "-addext", "subjectAltName=\(names)",
-            "-keyout", folder.appending(path: "key.pem").path,
-            "-out", folder.appending(path: "certificate.pem").path,
-        ]
-        process.standardError = FileHandle.nullDevice
-        try process.run()
-        process.waitUntilExit()
-        guard process.terminationStatus == 0 else { throw Failure(description: "openssl made no certificate") }
+        let result = try ChildProgram.run(
+            openssl ?? "openssl",
+            [
+                "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+                "-subj", "/CN=confab", "-addext", "subjectAltName=\(names)",
+                "-keyout", folder.appending(path: "key.pem").path,
+                "-out", folder.appending(path: "certificate.pem").path,
+            ])
+        guard result.status == 0 else {
+            throw Failure(description: "openssl made no certificate: \(result.standardError)")
+        }
     }
 
     var certificate: String { folder.appending(path: "certificate.pem").path }
