@@ -12,7 +12,8 @@ struct Confab: AsyncParsableCommand {
             Serve.self, ProjectCommand.self, SessionCommand.self, TokenCommand.self, RoomCommand.self,
             ArchiveCommand.self, BroadcastCommand.self, ComposeCommand.self, NodeCommand.self, ReportCommand.self,
             BanCommand.self, Audit.self,
-            Backup.self, StorageCommand.self, Settings.self, DoctorCommand.self, BotCommand.self, Bench.self,
+            Backup.self, StorageCommand.self, Settings.self, SetupCommand.self, DoctorCommand.self, BotCommand.self,
+            Bench.self,
         ],
         defaultSubcommand: Serve.self
     )

@@ -16,6 +16,7 @@ extension FuzzTarget {
         }
         try checkWrittenForm(configuration)
         try checkSecrecy(configuration)
+        try checkEditing(given.yaml)
     }
 
     private struct Given {
@@ -52,6 +53,22 @@ extension FuzzTarget {
             try require(first == second, "\(setting.key.name) is \"\(first)\" and was read as \"\(second)\"")
         }
         try require(again == configuration, "a configuration differs after encoding and parsing it")
+    }
+
+    /// Checks that setting a key in a file a second time changes nothing.
+    private static func checkEditing(_ yaml: String) throws(BrokenProperty) {
+        let before = ConfigurationText(yaml)
+        let changes = [
+            ConfigurationText.Change(key: "port", value: ["443"]),
+            ConfigurationText.Change(key: "acme.domains", value: ["chat.example.org"], isList: true),
+            ConfigurationText.Change(key: "media.port"),
+        ]
+        var after = before
+        for change in changes { after.apply(change) }
+        guard after.isAsExpected(after: changes, before: before) else { return }
+        var again = after
+        for change in changes { again.apply(change) }
+        try require(again == after, "an edited configuration is edited again: \(after.text)")
     }
 
     /// Checks that the logged configuration is the same with other secrets.

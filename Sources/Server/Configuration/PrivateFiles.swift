@@ -38,9 +38,21 @@ enum PrivateFiles {
         syncDirectory(of: path)
     }
 
-    /// Creates or replaces a file with mode 0600 atomically.
-    static func replace(_ path: String, contents: [UInt8], suffix: String) throws(DataDirectoryError) {
-        let unfinished = try write(contents, beside: path, suffix: suffix)
+    /// The owner and the group of a file.
+    struct Owner: Equatable {
+        var user: UInt32
+        var group: UInt32
+    }
+
+    /// Creates or replaces a file atomically.
+    ///
+    /// - Parameters:
+    ///   - mode: by default only the owner may read and write the file.
+    ///   - owner: nil for the user of this process.
+    static func replace(
+        _ path: String, contents: [UInt8], suffix: String, mode: UInt32 = 0o600, owner: Owner? = nil
+    ) throws(DataDirectoryError) {
+        let unfinished = try write(contents, beside: path, suffix: suffix, mode: mode, owner: owner)
         if rename(unfinished, path) != 0 {
             let problem = errno
             unlink(unfinished)
@@ -127,7 +139,7 @@ enum PrivateFiles {
 
     /// Writes a temporary file next to `path`, syncs it to disk and returns its path.
     private static func write(
-        _ contents: [UInt8], beside path: String, suffix: String
+        _ contents: [UInt8], beside path: String, suffix: String, mode: UInt32 = 0o600, owner: Owner? = nil
     ) throws(DataDirectoryError) -> String {
         let unfinished = "\(path).\(getpid()).\(suffix)"
         let descriptor = open(unfinished, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
@@ -147,7 +159,11 @@ enum PrivateFiles {
             if count <= 0 { break }
             written += count
         }
-        let isComplete = written == contents.count && fsync(descriptor) == 0
+        // The owner first, because a change of the owner can change the mode.
+        let isOwned = owner.map { fchown(descriptor, $0.user, $0.group) == 0 } ?? true
+        let isComplete =
+            written == contents.count && isOwned && (mode == 0o600 || fchmod(descriptor, mode_t(mode)) == 0)
+            && fsync(descriptor) == 0
         let problem = errno
         close(descriptor)
         if isComplete { return unfinished }

@@ -5,6 +5,9 @@ import Wire
 
 /// The URL of a server in parts.
 struct SiteAddress: Equatable, Sendable {
+    /// The default port of HTTPS.
+    static let securePort = 443
+
     var isSecure: Bool
     /// A name or an address, without brackets.
     var host: String
@@ -20,11 +23,11 @@ struct SiteAddress: Equatable, Sendable {
         path = WebURLText.path(url)
         let authority = url.dropFirst(isSecure ? 8 : 7).prefix { $0 != "/" }
         let rest = authority.hasPrefix("[") ? authority.drop { $0 != "]" }.dropFirst() : authority.drop { $0 != ":" }
-        port = rest.hasPrefix(":") ? Int(rest.dropFirst()) ?? 0 : isSecure ? 443 : 80
+        port = rest.hasPrefix(":") ? Int(rest.dropFirst()) ?? 0 : isSecure ? Self.securePort : 80
         guard !host.isEmpty, (1...65535).contains(port) else { return nil }
     }
 
-    private var hasDefaultPort: Bool { port == (isSecure ? 443 : 80) }
+    private var hasDefaultPort: Bool { port == (isSecure ? Self.securePort : 80) }
     /// Host and port, as in a `Host` header.
     var authority: String { URLAuthority(host: host, port: hasDefaultPort ? nil : port).description }
     /// Host and port, for people.

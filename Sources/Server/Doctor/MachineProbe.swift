@@ -103,23 +103,12 @@ struct MachineProbe: Sendable {
     func ports() async -> DoctorFinding {
         var taken: [(port: String, reason: String)] = []
         var names: [String] = []
-        let (host, port) = (configuration.host, configuration.port)
-        if port != 0 {
+        let acme = configuration.acme
+        for port in [configuration.port] + (acme.domains.isEmpty ? [] : [acme.httpPort]) where port != 0 {
             names.append("TCP \(port)")
-            let reason = await ProbeLimit.within(Self.limit) { () -> String? in
-                do {
-                    let channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-                        .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
-                        .bind(host: host, port: port).get()
-                    try await channel.close().get()
-                    return nil
-                } catch let error as IOError {
-                    return String(cString: strerror(error.errnoCode))
-                } catch {
-                    return "\(error)"
-                }
+            if let reason = await Self.fault(listeningOn: port, of: configuration.host) {
+                taken.append(("TCP \(port)", reason))
             }
-            if let reason, let reason { taken.append(("TCP \(port)", reason)) }
         }
         if configuration.rules.routesMedia, configuration.media.port != 0 {
             let ports = MediaPorts(first: configuration.media.port, loops: configuration.media.loopCount)
@@ -136,6 +125,24 @@ struct MachineProbe: Sendable {
             }
         }
         return DoctorVerdicts.ports(names.joined(separator: ", "), taken: taken)
+    }
+
+    /// Listens on a port for a moment. Returns why that failed.
+    private static func fault(listeningOn port: Int, of host: String) async -> String? {
+        let reason = await ProbeLimit.within(limit) { () -> String? in
+            do {
+                let channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+                    .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+                    .bind(host: host, port: port).get()
+                try await channel.close().get()
+                return nil
+            } catch let error as IOError {
+                return String(cString: strerror(error.errnoCode))
+            } catch {
+                return "\(error)"
+            }
+        }
+        return reason ?? nil
     }
 
     /// Opens and closes a socket. Returns why that failed.

@@ -57,7 +57,7 @@ struct SiteProbe: Sendable {
     }
 
     func observe() async -> SiteObservation {
-        var seen = SiteObservation(site: site, name: await lookUp())
+        var seen = SiteObservation(site: site, name: await Self.lookUp(site.host))
         let addresses = Array((seen.name.addresses ?? []).prefix(Self.maxAddresses))
         seen.connections = await connect(to: addresses)
         guard let address = seen.connections.first(where: { $0.outcome == .connected })?.address else { return seen }
@@ -77,10 +77,10 @@ struct SiteProbe: Sendable {
         return seen
     }
 
-    private func lookUp() async -> NameObservation {
-        if let address = IPAddress(site.host) { return NameObservation(host: site.host, addresses: [address]) }
-        let host = site.host
-        let found = await ProbeLimit.within(Self.lookupLimit) { try? await SystemResolver().addresses(of: host) }
+    /// Asks the name servers of this machine.
+    static func lookUp(_ host: String) async -> NameObservation {
+        if let address = IPAddress(host) { return NameObservation(host: host, addresses: [address]) }
+        let found = await ProbeLimit.within(lookupLimit) { try? await SystemResolver().addresses(of: host) }
         return NameObservation(host: host, addresses: found ?? nil)
     }
 

@@ -1,0 +1,1 @@
+../../../Sources/Server/Setup/Plan/ConfigurationText.swift

@@ -1,0 +1,144 @@
+import Foundation
+import Synchronization
+import Testing
+
+@testable import Server
+
+/// `confab setup` in a temporary folder, with lines as an operator types them.
+@Suite("Setup in a folder") struct SetupTests {
+    /// A temporary folder, removed with the value.
+    private final class Folder: Sendable {
+        let path = NSTemporaryDirectory() + "confab-setup-\(UUID().uuidString)"
+
+        init() throws {
+            try FileManager.default.createDirectory(
+                atPath: path + "/etc/nginx/conf.d", withIntermediateDirectories: true)
+        }
+
+        deinit { try? FileManager.default.removeItem(atPath: path) }
+
+        func text(_ file: String) throws -> String { try String(contentsOfFile: path + file, encoding: .utf8) }
+
+        func mode(_ file: String) throws -> Int? {
+            let attributes = try FileManager.default.attributesOfItem(atPath: path + file)
+            return (attributes[.posixPermissions] as? NSNumber)?.intValue
+        }
+
+        /// All files with their inodes: a file that is written again gets another one.
+        func inodes() throws -> [String: String] {
+            var found: [String: String] = [:]
+            for name in try FileManager.default.subpathsOfDirectory(atPath: path) {
+                let attributes = try FileManager.default.attributesOfItem(atPath: path + "/" + name)
+                guard attributes[.type] as? FileAttributeType == .typeRegular else { continue }
+                found[name] = attributes[.systemFileNumber].map { "\($0)" } ?? "?"
+            }
+            return found
+        }
+    }
+
+    /// The lines of an operator, and what was shown to them.
+    private final class Terminal: Sendable {
+        private let lines: Mutex<[String]>
+        private let output = Mutex("")
+
+        init(_ lines: [String]) { self.lines = Mutex(lines) }
+
+        var shown: String { output.withLock { $0 } }
+        var isAtEnd: Bool { lines.withLock { $0.isEmpty } }
+
+        var console: Setup.Console {
+            Setup.Console(
+                read: { self.lines.withLock { lines -> String? in lines.isEmpty ? nil : lines.removeFirst() } },
+                write: { text in self.output.withLock { $0 += text } })
+        }
+    }
+
+    private func surroundings() throws -> SetupSurroundings {
+        let own = try #require(IPAddress("9.9.9.9"))
+        return SetupSurroundings(
+            lookUp: { NameObservation(host: $0, addresses: [own]) }, addresses: { [own] },
+            executable: "/root/confab", processors: 2, check: { _, _ in [] })
+    }
+
+    private func options(_ folder: Folder, _ answers: [SetupQuestion: String] = [:], asks: Bool = true) -> Setup.Options
+    {
+        var options = Setup.Options()
+        options.paths.prefix = folder.path
+        options.answers = answers
+        options.asks = asks
+        return options
+    }
+
+    @Test("answers that are typed become a configuration that the server loads")
+    func typed() async throws {
+        let folder = try Folder()
+        let terminal = Terminal([
+            "dirct", "direct", "bücher.example", "chat.example.org", "", "yes", "a@example.org", "yes",
+        ])
+        try await Setup(options(folder), console: terminal.console, surroundings: try surroundings()).run()
+        #expect(terminal.isAtEnd)
+        #expect(terminal.shown.contains("is not a usable answer for --mode") && terminal.shown.contains("xn--"))
+        #expect(terminal.shown.contains("TCP 443") && terminal.shown.contains("useradd"))
+        let path = folder.path + "/etc/confab/confab.yaml"
+        let configuration = try ConfabConfiguration.load(file: path)
+        #expect(configuration.acme.domains == ["chat.example.org"] && configuration.acme.agreeToTerms)
+        #expect(configuration.handlesHTTPS && configuration.publicURL == "https://chat.example.org")
+        #expect(try folder.mode("/etc/confab/confab.yaml") == 0o644)
+        #expect(try folder.text("/etc/systemd/system/confab.service") == DeploySample.unit)
+    }
+
+    @Test("a second run touches no file, and a changed answer only the file that has it")
+    func again() async throws {
+        let folder = try Folder()
+        let answers: [SetupQuestion: String] = [
+            .mode: "proxy", .domain: "chat.example.org", .turnServer: "turn.example.org",
+        ]
+        func run(_ answers: [SetupQuestion: String]) async throws -> String {
+            let terminal = Terminal([])
+            try await Setup(
+                options(folder, answers, asks: false), console: terminal.console, surroundings: try surroundings()
+            ).run()
+            return terminal.shown
+        }
+        _ = try await run(answers)
+        let first = try folder.inodes()
+        #expect(
+            first.keys.sorted() == [
+                "etc/confab/confab.yaml", "etc/confab/environment", "etc/nginx/conf.d/confab.conf",
+                "etc/systemd/system/confab.service",
+            ])
+        #expect(try folder.mode("/etc/confab/environment") == 0o600)
+        let secret = try folder.text("/etc/confab/environment")
+        #expect(try await run(answers).contains("Nothing changes"))
+        #expect(try await run([:]).contains("Nothing changes"))
+        #expect(try folder.inodes() == first)
+
+        let path = folder.path + "/etc/confab/confab.yaml"
+        try FileManager.default.setAttributes([.posixPermissions: 0o640], ofItemAtPath: path)
+        _ = try await run([.turnServer: "other.example.org"])
+        let second = try folder.inodes()
+        #expect(second.filter { first[$0.key] != $0.value }.keys.sorted() == ["etc/confab/confab.yaml"])
+        #expect(try folder.mode("/etc/confab/confab.yaml") == 0o640, "a file keeps its mode")
+        #expect(try folder.text("/etc/confab/environment") == secret)
+    }
+
+    @Test("nothing is written in a dry run, after no, or at the end of the input")
+    func nothingWritten() async throws {
+        let folder = try Folder()
+        var dry = options(folder, [.mode: "lan"], asks: false)
+        dry.writes = false
+        let terminal = Terminal([])
+        try await Setup(dry, console: terminal.console, surroundings: try surroundings()).run()
+        #expect(terminal.shown.contains("  + lan: true\n") && terminal.shown.contains("--dry-run"))
+        for lines in [["lan", "maybe", "no"], ["lan"], []] {
+            let setup = Setup(options(folder), console: Terminal(lines).console, surroundings: try surroundings())
+            await #expect(throws: SetupError.self) { try await setup.run() }
+        }
+        let silent = Setup(
+            options(folder, [.mode: "proxy"], asks: false), console: Terminal([]).console,
+            surroundings: try surroundings())
+        let error = await #expect(throws: SetupError.self) { try await silent.run() }
+        #expect(error?.description.contains("--domain") == true)
+        #expect(try folder.inodes().isEmpty)
+    }
+}
