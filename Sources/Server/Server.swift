@@ -242,7 +242,9 @@ public struct ConfabServer: Sendable {
             NIOLoopBound(ForeignClients(gateway.value), eventLoop: gateway.eventLoop)
         }.get()
         let application = application(gateway, clients, readiness, lan, live, certificates, group)
-        var services: [any Service] = [
+        // Services stop in reverse order, so the exporter is the last to stop.
+        var services: [any Service] = try await tracingServices(gateway)
+        services += [
             application, ClockWatch(clock: clock, logger: logger),
             BanWatch(gateway: gateway, storage: storage, live: live, logger: logger),
             Retention(storage: storage, clock: clock, live: live, logger: logger),
@@ -288,6 +290,15 @@ public struct ConfabServer: Sendable {
                 gateway: gateway, live: live, supervisor: supervisor, fence: fence,
                 closesConnections: broadcaster == nil, logger: logger))
         return (gateway, services, fence)
+    }
+
+    /// Begins to record traces, and returns the service that sends them; none if tracing is off.
+    private func tracingServices(_ gateway: NIOLoopBound<Gateway>) async throws -> [any Service] {
+        guard let endpoint = configuration.tracing.endpoint else { return [] }
+        let (queue, settings) = (TraceQueue(capacity: configuration.tracing.queueSize), configuration.tracing)
+        try await gateway.eventLoop.submit { gateway.value.runner.traces = TraceRecorder(settings, queue: queue) }.get()
+        logger.info("Traces", metadata: ["endpoint": "\(endpoint)", "ratio": "\(settings.ratio)"])
+        return [TraceExporter(configuration, endpoint: endpoint, queue: queue, logger: logger)]
     }
 
     /// Returns the services of the operator's page; none if it is off.
@@ -549,8 +560,9 @@ extension ConfabServer {
 
     /// The help text of every metric, keyed by metric name.
     public static var metricsHelp: [String: String] {
-        [GatewayMetrics.help, PushMetrics.help, WebhookMetrics.help, OperatingMetrics.help].reduce([:]) { all, help in
-            all.merging(help) { first, _ in first }
-        }
+        let parts = [
+            GatewayMetrics.help, PushMetrics.help, WebhookMetrics.help, OperatingMetrics.help, TraceMetrics.help,
+        ]
+        return parts.reduce([:]) { all, help in all.merging(help) { first, _ in first } }
     }
 }

@@ -12,6 +12,7 @@ extension FuzzTarget {
         .addresses,
         .forwardedHeaders,
         .metricsHosts,
+        .traceParents,
         .roomPaths,
         .webSocketFrames,
         .socketIOPackets,

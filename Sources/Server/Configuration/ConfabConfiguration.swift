@@ -35,6 +35,7 @@ public struct ConfabConfiguration: Sendable, Equatable {
     public var log = Log()
     public var metrics = Metrics()
     public var admin = Admin()
+    public var tracing = Tracing()
     public var media = Media()
     public var ice = ICE()
     public var limits = Limits()

@@ -21,7 +21,8 @@ extension Setting {
 
     /// All settings, with the titles of their sections in `deploy/confab.sample.yaml`.
     static let sections: [(title: String, settings: [Setting])] = [
-        ("Server and HTTPS", server + acme), ("The web app", web), ("Operations", operations), ("Media", media + whip),
+        ("Server and HTTPS", server + acme), ("The web app", web), ("Operations", operations), ("Traces", tracing),
+        ("Media", media + whip),
         ("Limits per client", limits), ("Connections", connection), ("RouletteTok clients (Socket.IO)", socketIO),
         ("Roulette", pairing + moderation), ("People and calls", people), ("Rooms", rooms), ("PerchRTC clients", perch),
         ("Push notifications", push), ("Webhooks", webhooks), ("Recording", recording + archives),

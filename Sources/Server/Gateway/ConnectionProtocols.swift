@@ -86,8 +86,12 @@ final class ConnectionProtocols {
 
     /// Replaces the HTTP handlers with a WebSocket. Passes on bytes that arrived after the handshake.
     ///
-    /// - Parameter gate: the gate that wrote the response. It passes everything through until it is removed.
-    func openWebSocket(_ head: HTTPRequestHead, _ channel: any Channel, replacing gate: HTTPGate) {
+    /// - Parameters:
+    ///   - trace: the request that opens the WebSocket.
+    ///   - gate: the gate that wrote the response. It passes everything through until it is removed.
+    func openWebSocket(
+        _ head: HTTPRequestHead, _ channel: any Channel, _ trace: RequestTrace?, replacing gate: HTTPGate
+    ) {
         let pipeline = channel.pipeline.syncOperations
         // The WebSocket handler may write as soon as it is added, so remove the encoder before that. Remove the
         // decoder last, because it passes on the bytes that it has not parsed.
@@ -95,7 +99,7 @@ final class ConnectionProtocols {
             pipeline.removeHandler(handler, promise: nil)
         }
         do {
-            try pipeline.addHandler(webSocketHandler(channel, head), position: .after(gate))
+            try pipeline.addHandler(webSocketHandler(channel, head, trace), position: .after(gate))
         } catch {
             logger.error("Could not open a WebSocket", metadata: ["error": "\(error)"])
             return channel.close(promise: nil)
@@ -108,7 +112,9 @@ final class ConnectionProtocols {
     }
 
     /// Creates the handler for the native protocol, Socket.IO or PerchRTC's protocol, depending on the URL.
-    private func webSocketHandler(_ channel: any Channel, _ head: HTTPRequestHead) -> WebSocketHandler {
+    private func webSocketHandler(
+        _ channel: any Channel, _ head: HTTPRequestHead, _ trace: RequestTrace?
+    ) -> WebSocketHandler {
         let gateway = clients.gateway
         let rules = gateway.configuration.rules
         let address = gateway.configuration.clientAddress(head.headers, from: channel.remoteAddress)
@@ -132,10 +138,10 @@ final class ConnectionProtocols {
         default:
             user = NativeSocket(
                 gateway: gateway, address: address, origin: head.headers.onlyOrigin,
-                at: WebSocketUpgrade.node(in: head.uri))
+                at: WebSocketUpgrade.node(in: head.uri), trace: trace)
             messageSize = rules.descriptionSize
         }
-        return WebSocketHandler(gateway: gateway, user: user, messageSize: messageSize)
+        return WebSocketHandler(gateway: gateway, user: user, messageSize: messageSize, request: trace?.id)
     }
 }
 

@@ -16,6 +16,8 @@ struct GateRequest: Sendable {
     var path = Parameters()
     /// The parameters in the query. Only the router sets them.
     var query = Parameters()
+    /// The request's id, and its span. Of a request through the router, only the id is known.
+    var trace: RequestTrace?
 }
 
 /// What an endpoint does with every request before and after its handler.
@@ -91,11 +93,18 @@ extension Gateway {
     typealias Handler = @Sendable (Gateway, GateRequest) async throws(WireError) -> GateResponse?
 
     /// Admits a request to an endpoint, calls the handler, and adds the CORS headers to the response. Runs on the
-    /// gateway's event loop.
+    /// gateway's event loop. What is logged meanwhile has the request's id.
     ///
     /// - Returns: nil if the handler accepts a WebSocket handshake.
     func respond(
         to request: GateRequest, _ layers: EndpointLayers,
+        _ handler: (Gateway, GateRequest) async throws(WireError) -> GateResponse?
+    ) async -> GateResponse? {
+        await RequestTrace.$current.withValue(request.trace?.id) { await answer(request, layers, handler) }
+    }
+
+    private func answer(
+        _ request: GateRequest, _ layers: EndpointLayers,
         _ handler: (Gateway, GateRequest) async throws(WireError) -> GateResponse?
     ) async -> GateResponse? {
         var response: GateResponse

@@ -154,6 +154,7 @@ final class Gateway {
     /// Applies changed settings from a reload, or a rotated secret. Does not close any connections.
     func apply(_ configuration: ConfabConfiguration, _ projects: Projects) {
         self.configuration = configuration
+        runner.traces?.apply(configuration.tracing)
         connectionCounts.perAddress = configuration.limits.connectionsPerAddress
         transfers.perAddress = configuration.limits.transfersPerAddress
         budgets.limits = AddressBudgets.Limits(configuration.limits)

@@ -31,7 +31,7 @@ extension HTTPConnection {
     enum Output: Equatable {
         case read
         /// A new request begins. The client has received the responses to all earlier ones.
-        case began
+        case began(HTTPRequestHead)
         /// Passes a part of a request to the router.
         case route(HTTPServerRequestPart)
         /// Informs the router that no more parts of requests follow in this turn of the event loop.

@@ -236,7 +236,7 @@ struct HTTPConnection {
         // part of it does not extend the limit.
         lastActive = now
         limitTime(to: settings.timeLimit(head))
-        outputs.append(.began)
+        outputs.append(.began(head))
         if let refusal = settings.refusal(of: head) { return refuse(refusal) }
         let request = EndpointRequest(
             head, allowsSocketIO: settings.allowsSocketIO, allowsPerch: settings.allowsPerch)

@@ -33,6 +33,8 @@ final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
     private var endpoint: SocketIOEndpoint?
     /// The task that runs an endpoint's handler for the current request. Canceled if the client is gone.
     private var task: Task<Void, Never>?
+    /// The request that is being answered; nil between requests.
+    private var exchange: HTTPExchange?
     private var context: ChannelHandlerContext?
     private var idleCheck: Scheduled<Void>?
 
@@ -66,6 +68,7 @@ final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
         while let promise = writes.popFirst() { promise?.fail(ChannelError.ioOnClosedChannel) }
         endpoint?.ended()
         task?.cancel()
+        finishExchange()
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
@@ -145,16 +148,20 @@ final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
     private func carryOut(_ output: HTTPConnection.Output, _ context: ChannelHandlerContext) {
         switch output {
         case .read: context.read()
-        case .began: endpoint?.nextRequest()
+        case .began(let head):
+            exchange = gateway.runner.traces?.begin(head) ?? HTTPExchange(head)
+            endpoint?.nextRequest()
         case .route(let part):
             if case .head = part, !protocols.openRouter(context.channel) { return context.close(promise: nil) }
-            context.fireChannelRead(wrapInboundOut(part))
+            context.fireChannelRead(wrapInboundOut(withRequestID(part)))
         case .routeComplete: context.fireChannelReadComplete()
         case .perform(let request, let head, let body): perform(request, head, body, context)
         case .sendContinue(let version):
             let head = HTTPResponseHead(version: version, status: .continue)
             context.writeAndFlush(wrapOutboundOut(.head(head)), promise: nil)
-        case .write(let part): context.write(wrapOutboundOut(withStrictTransport(part)), promise: nextWrite())
+        case .write(let part):
+            context.write(wrapOutboundOut(withCommonHeaders(part)), promise: nextWrite())
+            if case .end = part { finishExchange() }
         case .dropResponse: nextWrite()?.fail(ChannelError.ioOnClosedChannel)
         case .answer(let reply, let head, let keepsAlive): send(reply, to: head, keepsAlive: keepsAlive, context)
         case .refuse(let refusal):
@@ -180,7 +187,8 @@ final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
     ) {
         let call = GateRequest(
             method: head.method, headers: head.headers,
-            address: gateway.configuration.clientAddress(head.headers, from: context.remoteAddress), body: body)
+            address: gateway.configuration.clientAddress(head.headers, from: context.remoteAddress), body: body,
+            trace: exchange?.trace)
         switch request {
         case .socketIO(let request):
             let endpoint = endpoint ?? SocketIOEndpoint(directory: clients.socketIO, gate: self)
@@ -215,8 +223,10 @@ final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
     private func upgrade(_ head: HTTPRequestHead, _ context: ChannelHandlerContext) {
         let answer = HTTPResponseHead(
             version: .http1_1, status: .switchingProtocols, headers: WebSocketUpgrade.answer(to: head))
-        context.writeAndFlush(wrapOutboundOut(.head(answer)), promise: nil)
-        protocols.openWebSocket(head, context.channel, replacing: self)
+        let trace = exchange?.trace
+        context.writeAndFlush(wrapOutboundOut(withCommonHeaders(.head(answer))), promise: nil)
+        finishExchange()
+        protocols.openWebSocket(head, context.channel, trace, replacing: self)
     }
 
     // MARK: Responses
@@ -233,7 +243,8 @@ final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
         headers.add(name: "Connection", value: keepsAlive ? "keep-alive" : "close")
         let head = HTTPResponseHead(
             version: request?.version ?? .http1_1, status: .init(statusCode: reply.status), headers: headers)
-        context.write(wrapOutboundOut(withStrictTransport(.head(head))), promise: nil)
+        context.write(wrapOutboundOut(withCommonHeaders(.head(head))), promise: nil)
+        finishExchange()
         if request?.method != .HEAD {
             let body = context.channel.allocator.buffer(bytes: reply.body)
             context.write(wrapOutboundOut(.body(.byteBuffer(body))), promise: nil)
@@ -250,10 +261,37 @@ final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
         context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: sent)
     }
 
-    private func withStrictTransport(_ part: HTTPServerResponsePart) -> HTTPServerResponsePart {
-        guard case .head(var head) = part, let value = gateway.strictTransport else { return part }
-        head.headers.replaceOrAdd(name: "Strict-Transport-Security", value: value)
+    /// Adds the headers of every response: the request's id, and HSTS.
+    private func withCommonHeaders(_ part: HTTPServerResponsePart) -> HTTPServerResponsePart {
+        guard case .head(var head) = part else { return part }
+        if let value = gateway.strictTransport {
+            head.headers.replaceOrAdd(name: "Strict-Transport-Security", value: value)
+        }
+        if let exchange {
+            head.headers.replaceOrAdd(name: HTTPExchange.header, value: exchange.id.description)
+            self.exchange?.status = Int(head.status.code)
+        }
         return .head(head)
+    }
+
+    /// Adds the request's id, which the router's handlers log. A client cannot choose it.
+    private func withRequestID(_ part: HTTPServerRequestPart) -> HTTPServerRequestPart {
+        guard case .head(var head) = part, let exchange else { return part }
+        head.headers.replaceOrAdd(name: HTTPExchange.header, value: exchange.id.description)
+        return .head(head)
+    }
+
+    /// The request has its response, or gets none, because the connection has ended.
+    private func finishExchange() {
+        guard let exchange else { return }
+        self.exchange = nil
+        exchange.end()
+        gateway.logger.debug(
+            "Request",
+            metadata: [
+                "request": "\(exchange.id)", "method": "\(exchange.method)", "route": "\(exchange.route)",
+                "status": "\(exchange.status.map(String.init) ?? "-")",
+            ])
     }
 
     // MARK: Time

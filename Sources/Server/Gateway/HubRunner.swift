@@ -30,6 +30,8 @@ final class HubRunner {
     var broadcaster: (any SessionBroadcaster)?
     /// Composes archives. Set when the server starts; nil if it does not compose.
     var composer: (any ArchiveComposer)?
+    /// Records traces. Set when the server starts; nil if it does not trace.
+    var traces: TraceRecorder?
     /// Where the machines of the cluster are. Set when the server starts; nil without a cluster.
     var places: (any MachinePlaces)?
     /// Posts letters to the other nodes of the cluster. Set when the server starts; nil without a cluster.
@@ -110,11 +112,16 @@ final class HubRunner {
     ///
     /// - Parameter leaving: True if the client left on purpose, false if the connection dropped.
     func unregister(_ id: SocketID, leaving: Bool) {
-        if sockets.remove(id) { submit(.closed(id, leaving: leaving)) }
+        guard sockets.remove(id) else { return }
+        traces?.closed(id)
+        submit(.closed(id, leaving: leaving))
     }
 
     /// Removes all sockets without reporting them closed: on shutdown, clients need no events about each other.
-    func forgetSockets() { sockets.removeAll() }
+    func forgetSockets() {
+        sockets.removeAll()
+        traces?.closedAll()
+    }
 
     var socketCount: Int { sockets.count }
 
@@ -213,7 +220,9 @@ final class HubRunner {
     private func handle(_ input: Input) {
         guard !isOutOfDate(input) else { return }
         let origin = origin(of: input)
+        traces?.received(input)
         let effects = hub.handle(input, at: clock.moment, permit: permit(for: input))
+        traces?.caused(effects, by: input)
         // Set the socket's person before handling the effects: messages that are repeated after a resume must wait
         // for the same commits as before.
         if case .arrived(let arrival) = input, let person = hub.person(on: arrival.socket) {
@@ -300,6 +309,7 @@ final class HubRunner {
             guard let socket = sockets[id] else { return }
             socket.write(bytes)
             flushes.add(id)
+            traces?.transmitted(bytes, to: id)
             metrics.sent.increment()
         case .close(let id, let code, let reason):
             sockets[id]?.close(code, reason)

@@ -33,12 +33,15 @@ final class NativeSocket: ClientSocket {
     private let origin: String?
     /// The name of the node of a cluster that the client asked for; nil if it asked for none.
     private let at: String?
+    /// The request that opened the WebSocket.
+    private let trace: RequestTrace?
     let gateway: Gateway
     private var state = State.closed
     var webSocket: WebSocketHandler?
 
-    init(gateway: Gateway, address: IPAddress, origin: String?, at: String?) {
-        self.at = at
+    /// - Parameter trace: the request that opened the WebSocket.
+    init(gateway: Gateway, address: IPAddress, origin: String?, at: String?, trace: RequestTrace? = nil) {
+        (self.at, self.trace) = (at, trace)
         self.gateway = gateway
         self.address = address
         self.origin = origin
@@ -51,9 +54,10 @@ final class NativeSocket: ClientSocket {
         }
     }
 
-    /// A logger with the socket's ID. Created on demand, because most sockets never log anything.
+    /// A logger with the IDs of the socket and of the request that opened it. Created on demand, because most sockets never log anything.
     private var logger: Logger {
         var logger = gateway.logger
+        if let trace { logger[metadataKey: "request"] = "\(trace.id)" }
         if let socketID { logger[metadataKey: "socket"] = "\(socketID.rawValue)" }
         return logger
     }
@@ -185,6 +189,7 @@ final class NativeSocket: ClientSocket {
         }
         let id = gateway.runner.register(self)
         state = .open(id)
+        gateway.runner.traces?.opened(id, by: trace)
         logger.debug("Socket open", metadata: ["address": "\(address)", "client": "\(guest.hello.client ?? "-")"])
         gateway.runner.submit(
             Arrival(

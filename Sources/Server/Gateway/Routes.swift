@@ -22,6 +22,18 @@ struct Routes: Sendable {
         }
     }
 
+    /// The routes of all paths, for spans and for the log.
+    static let templates = RouteTemplates(
+        ["/", "/health", "/live", "/ready", WebSocketUpgrade.path, PersonExport.path, QRCodeDrawing.path]
+            + RoomsEndpoint.routes.map(\.1) + ProjectsEndpoint.routes.map(\.1) + NodeEndpoint.routes.map(\.1)
+            + OpenTokEndpoint.routes.map(\.1)
+            + [RoomFilesEndpoint.path, ArchiveDownload.path, ViewerEndpoint.path, ClientEventEndpoint.path]
+            + WebFiles.pages
+            + [
+                "/ca.crt", "/lan", "/whip/:session", "/whip/**", "/whep/:session", "/whep/**", "/socket.io/**",
+                "/xirsys/**", "/app/**", "/lib/**", "/v2/js/**",
+            ])
+
     func router() -> Router<Context> {
         let router = Router(context: Context.self, options: .autoGenerateHeadEndpoints)
         let files = WebFiles(directory: live.current.webDirectory, features: live.current.web.features)
@@ -175,7 +187,8 @@ struct Routes: Sendable {
         return GateRequest(
             method: HTTPMethod(request.method), headers: headers,
             address: live.current.clientAddress(headers, from: context.channel.remoteAddress),
-            path: context.parameters, query: request.uri.queryParameters)
+            path: context.parameters, query: request.uri.queryParameters,
+            trace: headers.first(name: HTTPExchange.header).flatMap { TraceID($0) }.map { RequestTrace(id: $0) })
     }
 
     private static func body(of request: Request, limit: Int) async throws(WireError) -> [UInt8] {

@@ -73,6 +73,9 @@ struct WebFiles: Sendable {
         return features.contains(feature)
     }
 
+    /// The routes of the pages.
+    static let pages = ["/strangers", "/nearby", "/rooms", "/room/:name", "/try", "/check", "/sw.js"]
+
     private static func name(of path: String) -> String? {
         switch path {
         case "/": "app/front/index.html"

@@ -55,9 +55,14 @@ final class WebSocketHandler: ChannelDuplexHandler, PausedReader {
     private var connection: WebSocketConnection
     private var context: ChannelHandlerContext?
 
-    /// - Parameter messageSize: Maximum size of a message, in bytes.
-    init(gateway: Gateway, user: any WebSocketUser, messageSize: Int) {
-        self.gateway = gateway
+    /// The id of the request that opened the WebSocket, for the log.
+    let request: TraceID?
+
+    /// - Parameters:
+    ///   - messageSize: Maximum size of a message, in bytes.
+    ///   - request: the id of the request that opened the WebSocket.
+    init(gateway: Gateway, user: any WebSocketUser, messageSize: Int, request: TraceID? = nil) {
+        (self.gateway, self.request) = (gateway, request)
         self.user = user
         connection = WebSocketConnection(
             messageSize: messageSize, acceptsBinary: user.acceptsBinary,
@@ -113,6 +118,8 @@ final class WebSocketHandler: ChannelDuplexHandler, PausedReader {
 
     private var isCongested: Bool { user?.isCongested ?? false }
 
+    private var metadata: Logger.Metadata { request.map { ["request": "\($0)"] } ?? [:] }
+
     // MARK: The state machine
 
     private func handle(_ input: WebSocketConnection.Input) { carryOut(connection.handle(input)) }
@@ -135,11 +142,13 @@ final class WebSocketHandler: ChannelDuplexHandler, PausedReader {
                 channel.close(promise: nil)
             }
         case .close: context?.close(promise: nil)
-        case .noAnswer(let pings): gateway.logger.debug("Socket dropped: no answer to \(pings) pings")
+        case .noAnswer(let pings):
+            gateway.logger.debug("Socket dropped: no answer to \(pings) pings", metadata: metadata)
         case .tooSlow(let unsent):
             // Nothing is lost: the client may resume, and then gets the missing messages or a snapshot.
             gateway.metrics.droppedForBackpressure.increment()
-            gateway.logger.info("Socket closed: the client reads too slowly (\(unsent) bytes queued)")
+            gateway.logger.info(
+                "Socket closed: the client reads too slowly (\(unsent) bytes queued)", metadata: metadata)
         case .disconnected:
             let user = user
             (context, self.user) = (nil, nil)

@@ -25,7 +25,8 @@ public struct Scrubber: Sendable {
             secrets: [
                 configuration.apiSecret, configuration.ice.turnSecret, configuration.ice.turnPassword,
                 project?.apiSecret, project?.previous?.secret, project?.serverKey,
-            ].compactMap(\.self) + others.compactMap(\.self))
+            ].compactMap(\.self) + others.compactMap(\.self)
+                + configuration.tracing.headerFields.map { SecretText($0.value) })
     }
 
     /// True if values under this key are always secret.

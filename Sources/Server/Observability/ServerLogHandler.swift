@@ -58,6 +58,7 @@ public struct ServerLogHandler: LogHandler {
 
     public func log(event: LogEvent) {
         var fields = metadata
+        if let request = RequestTrace.current { fields["request"] = "\(request)" }
         if let provided = metadataProvider?.get() { fields.merge(provided) { $1 } }
         if let given = event.metadata { fields.merge(given) { $1 } }
         if let error = event.error { fields["error"] = "\(error)" }

@@ -44,7 +44,11 @@ final class PerchSocket: ClientSocket {
         let id = gateway.runner.register(self)
         state = .open(id)
         gateway.logger.debug(
-            "PerchRTC socket open", metadata: ["socket": "\(id.rawValue)", "address": "\(address)"])
+            "PerchRTC socket open",
+            metadata: [
+                "socket": "\(id.rawValue)", "address": "\(address)",
+                "request": "\(webSocket.request.map(\.description) ?? "-")",
+            ])
         gateway.runner.submit(
             .perchArrived(PerchArrival(socket: id, address: gateway.limitingText(address), place: place)))
     }

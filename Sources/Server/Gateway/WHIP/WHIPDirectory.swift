@@ -33,7 +33,7 @@ final class WHIPDirectory {
             let grant = try projects.verifyResourceToken(token, for: session, purpose, now: gateway.runner.wallNow)
             let offer = try WHIPBody.offer(call.body, for: purpose)
             resource = make(purpose, from: call.address)
-            reply = await resource.open(purpose, grant, token: token, offer)
+            reply = await resource.open(purpose, grant, token: token, offer, call.trace)
             // End the resource if its creator's connection closed before the response, because no client knows the
             // URL.
             if Task.isCancelled { resource.close(.normal, "") }
@@ -127,10 +127,11 @@ final class WHIPResource: GatewayConnection, RunnerSocket {
     }
 
     func open(
-        _ purpose: ResourcePurpose, _ grant: SessionGrant, token: String, _ offer: ResourceOffer
+        _ purpose: ResourcePurpose, _ grant: SessionGrant, token: String, _ offer: ResourceOffer, _ trace: RequestTrace?
     ) async -> ResourceReply {
         let socket = gateway.runner.register(self)
         self.socket = socket
+        gateway.runner.traces?.opened(socket, by: trace)
         let address = gateway.limitingText(address)
         gateway.logger.debug("Resource requested", metadata: ["socket": "\(socket.rawValue)", "address": "\(address)"])
         let arrival = ResourceArrival(

@@ -1,0 +1,1 @@
+../../../Sources/Server/Tracing/Rules/TraceIdentifiers.swift

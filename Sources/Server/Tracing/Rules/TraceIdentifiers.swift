@@ -1,0 +1,82 @@
+import Wire
+
+/// The id of a trace (W3C Trace Context §3.2.2.3). It is also the id of a request in the log and in the header `X-Request-Id`.
+struct TraceID: Identifier128 {
+    let high: UInt64
+    let low: UInt64
+}
+
+/// The id of a span (W3C Trace Context §3.2.2.4), written as 16 lowercase hexadecimal digits. Never zero.
+struct SpanID: Hashable, Sendable, CustomStringConvertible {
+    let rawValue: UInt64
+
+    /// Parses exactly 16 lowercase hexadecimal digits. Returns nil for any other text, and for zeros.
+    init?(_ text: some StringProtocol) {
+        guard text.utf8.count == 16, text.utf8.allSatisfy(isHexDigit), let value = UInt64(text, radix: 16), value != 0
+        else { return nil }
+        rawValue = value
+    }
+
+    init(rawValue: UInt64) { self.rawValue = rawValue }
+
+    static func random(using generator: inout some RandomNumberGenerator) -> SpanID {
+        SpanID(rawValue: generator.next(upperBound: UInt64.max) + 1)
+    }
+
+    var description: String {
+        let digits = String(rawValue, radix: 16)
+        return String(repeating: "0", count: 16 - digits.utf8.count) + digits
+    }
+}
+
+/// The header `traceparent`, which names the span that caused a request (W3C Trace Context §3.2).
+struct TraceParent: Hashable, Sendable {
+    /// The maximum length of the header's text. Later versions of the format may add fields.
+    private static let maxLength = 512
+
+    var trace: TraceID
+    var span: SpanID
+    /// Whether the caller records the trace.
+    var isSampled: Bool
+
+    init(trace: TraceID, span: SpanID, isSampled: Bool) {
+        (self.trace, self.span, self.isSampled) = (trace, span, isSampled)
+    }
+
+    /// Parses the header. Of versions later than `00`, uses the fields that they share with it. Returns nil for any other text:
+    /// the request then begins a new trace.
+    init?(parsing text: String) {
+        guard text.utf8.count <= Self.maxLength else { return nil }
+        let fields = text.split(separator: "-", maxSplits: 4, omittingEmptySubsequences: false)
+        guard fields.count >= 4, Self.isByte(fields[0]), Self.isByte(fields[3]), fields[0] != "ff",
+            fields[0] != "00" || fields.count == 4, let trace = TraceID(fields[1]), trace.high | trace.low != 0,
+            let span = SpanID(fields[2]), let flags = UInt8(fields[3], radix: 16)
+        else { return nil }
+        self.init(trace: trace, span: span, isSampled: flags & 1 == 1)
+    }
+
+    /// The header's text.
+    var text: String { "00-\(trace)-\(span)-\(isSampled ? "01" : "00")" }
+
+    private static func isByte(_ text: Substring) -> Bool {
+        text.utf8.count == 2 && text.utf8.allSatisfy(isHexDigit)
+    }
+}
+
+/// True for a lowercase hexadecimal digit.
+private func isHexDigit(_ byte: UInt8) -> Bool {
+    (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains(byte)
+}
+
+/// Decides which traces are recorded. The caller decides for a trace that it began; for all others, the trace's id decides.
+struct TraceSampler: Equatable, Sendable {
+    /// The share of new traces to record, from 0 to 1.
+    var ratio: Double
+
+    /// - Parameter parent: the span that caused the request; nil if the trace is new.
+    func records(_ trace: TraceID, parent: TraceParent?) -> Bool {
+        if let parent { return parent.isSampled }
+        // The last 56 bits are random (W3C Trace Context, level 2, §5.1). Servers with the same ratio decide alike.
+        return Double(trace.low & ((1 << 56) - 1)) < ratio * Double(1 << 56)
+    }
+}

@@ -1,0 +1,147 @@
+import AsyncHTTPClient
+import Logging
+import NIOCore
+import NIOHTTP1
+import NIOSSL
+import ServiceLifecycle
+import Wire
+
+/// Sends the spans in the queue to a collector, with OpenTelemetry's protocol over HTTP (`POST /v1/traces`, JSON).
+///
+/// It runs on threads of its own and sends one batch at a time. A collector that is slow or away delays nothing else: the queue is
+/// bounded. `TraceDelivery` decides what an answer means.
+struct TraceExporter: Service {
+    /// Maximum number of bytes to read from a response.
+    private static let maxBodySize = 64 << 10
+
+    let queue: TraceQueue
+    private let settings: ConfabConfiguration.Tracing
+    private let grace: Duration
+    private let url: String
+    private let client: HTTPClient
+    private let logger: Logger
+
+    /// - Parameter endpoint: the collector's URL without `/v1/traces`.
+    init(_ configuration: ConfabConfiguration, endpoint: String, queue: TraceQueue, logger: Logger) {
+        self.queue = queue
+        (settings, grace, self.logger) = (configuration.tracing, configuration.shutdown.grace, logger)
+        url = endpoint + "/v1/traces"
+        var client = HTTPClient.Configuration()
+        var tls = TLSConfiguration.makeClientConfiguration()
+        tls.minimumTLSVersion = .tlsv12
+        client.tlsConfiguration = tls
+        client.redirectConfiguration = .disallow
+        client.timeout.connect = .nanoseconds(settings.timeout)
+        client.connectionPool.retryConnectionEstablishment = false
+        self.client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: client)
+    }
+
+    func run() async throws {
+        await cancelWhenGracefulShutdown { await exportUntilCanceled() }
+        // The spans of the last moments are sent once, without repetitions.
+        let timeout = min(grace, settings.timeout)
+        while case let batch = queue.takeBatch(), !batch.isEmpty {
+            guard case .answered(200...299, _, let rejected) = await send(batch, timeout: timeout) else {
+                queue.count(.failed, by: batch.count)
+                break
+            }
+            count(batch, rejected: rejected)
+        }
+        try? await client.shutdown()
+    }
+
+    private func exportUntilCanceled() async {
+        let (queue, interval) = (queue, settings.interval)
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask {
+                while !Task.isCancelled {
+                    try? await Task.sleep(for: interval)
+                    queue.wake()
+                }
+            }
+            var hasFailed = false
+            for await _ in queue.wakeUps {
+                while !Task.isCancelled, case let batch = queue.takeBatch(), !batch.isEmpty {
+                    await deliver(batch, &hasFailed)
+                }
+            }
+            group.cancelAll()
+        }
+    }
+
+    /// Sends a batch until the receiver has it or it is given up.
+    ///
+    /// - Parameter hasFailed: whether the last batch was given up. Only the first failure in a row is logged.
+    private func deliver(_ batch: [TraceSpan], _ hasFailed: inout Bool) async {
+        var delivery = TraceDelivery()
+        while true {
+            let outcome = await send(batch, timeout: settings.timeout)
+            if Task.isCancelled {
+                guard case .answered(200...299, _, let rejected) = outcome else { return queue.putBack(batch) }
+                return count(batch, rejected: rejected)
+            }
+            switch delivery.handle(outcome, jitter: .random(in: 0...1)) {
+            case .delivered(let rejected):
+                if hasFailed { logger.notice("Traces can be sent again") }
+                hasFailed = false
+                return count(batch, rejected: rejected)
+            case .wait(let pause, _): try? await Task.sleep(for: pause)
+            case .giveUp(let reason):
+                if !hasFailed {
+                    logger.warning(
+                        "Traces could not be sent. Check tracing.endpoint, tracing.headers and the collector.",
+                        metadata: ["reason": "\(reason)"])
+                }
+                hasFailed = true
+                return queue.count(.failed, by: batch.count)
+            }
+            if Task.isCancelled { return queue.putBack(batch) }
+        }
+    }
+
+    private func count(_ batch: [TraceSpan], rejected: Int) {
+        let rejected = min(rejected, batch.count)
+        queue.count(.rejected, by: rejected)
+        queue.count(.exported, by: batch.count - rejected)
+    }
+
+    /// Sends a batch once. Ends at once if the task is canceled, so that a collector cannot delay the stop of the server.
+    private func send(_ batch: [TraceSpan], timeout: Duration) async -> TraceDelivery.Outcome {
+        await withTaskGroup(of: TraceDelivery.Outcome.self) { group in
+            group.addTask {
+                do { return try await exchange(batch, timeout: timeout) } catch { return .lost("\(error)") }
+            }
+            group.addTask {
+                try? await Task.sleep(for: timeout)
+                return .lost("no answer within \(timeout)")
+            }
+            defer { group.cancelAll() }
+            return await group.next() ?? .lost("no answer")
+        }
+    }
+
+    private func exchange(_ batch: [TraceSpan], timeout: Duration) async throws -> TraceDelivery.Outcome {
+        let resource = [
+            TraceSpan.Attribute("service.name", settings.serviceName),
+            TraceSpan.Attribute("service.version", ConfabServer.version),
+        ]
+        var request = HTTPClientRequest(url: url)
+        request.method = .POST
+        request.headers.add(name: "Content-Type", value: "application/json")
+        request.headers.add(name: "User-Agent", value: "Confab/\(ConfabServer.version)")
+        for (name, value) in settings.headerFields { request.headers.add(name: name, value: value) }
+        request.body = .bytes(
+            ByteBuffer(bytes: TraceJSON.body(batch, resource: resource, version: ConfabServer.version)))
+        // A longer limit than in `send`, which then ends the exchange first, also while the body arrives.
+        let response = try await client.execute(request, timeout: .nanoseconds(timeout * 2))
+        var body: [UInt8] = []
+        for try await piece in response.body {
+            body += piece.readableBytesView.prefix(Self.maxBodySize - body.count)
+            // Leaving the loop cancels the rest of the body.
+            if body.count >= Self.maxBodySize { break }
+        }
+        let answer = PushResponse(
+            status: Int(response.status.code), retryAfter: response.headers.first(name: "Retry-After"))
+        return .answered(status: answer.status, retryAfter: answer.retryAfter, rejected: TraceJSON.rejected(in: body))
+    }
+}

@@ -1,0 +1,59 @@
+import Testing
+import Wire
+
+@testable import Server
+
+@Suite("Ids of traces, and the header traceparent") struct TraceIdentifiersTests {
+    private static let trace = "0af7651916cd43dd8448eb211c80319c"
+    private static let span = "b7ad6b7169203331"
+
+    @Test("a valid header is read, and written in the same form", arguments: [("01", true), ("00", false)])
+    func valid(flags: String, isSampled: Bool) throws {
+        let text = "00-\(Self.trace)-\(Self.span)-\(flags)"
+        let parent = try #require(TraceParent(parsing: text))
+        #expect(parent.trace.description == Self.trace && parent.span.description == Self.span)
+        #expect(parent.isSampled == isSampled && parent.text == text)
+    }
+
+    @Test("a later version may have more fields and flags")
+    func laterVersion() throws {
+        let parent = try #require(TraceParent(parsing: "01-\(Self.trace)-\(Self.span)-03-more"))
+        #expect(parent.isSampled && parent.text == "00-\(Self.trace)-\(Self.span)-01")
+    }
+
+    @Test(
+        "anything else begins a new trace",
+        arguments: [
+            "", "00", "00-\(trace)-\(span)", "ff-\(trace)-\(span)-01", "00-\(trace)-\(span)-01-more",
+            "00-\(trace.uppercased())-\(span)-01", "00-\(trace)-\(span)-1", "00-\(trace)-\(span)-+1",
+            "00-00000000000000000000000000000000-\(span)-01", "00-\(trace)-0000000000000000-01",
+            "0-\(trace)-\(span)-01",
+            "00-\(trace) -\(span)-01", "01-\(trace)-\(span)-01-" + String(repeating: "x", count: 600),
+        ])
+    func invalid(text: String) { #expect(TraceParent(parsing: text) == nil) }
+
+    @Test("the caller decides whether a trace is recorded, and otherwise its id decides")
+    func sampling() {
+        let low = TraceID(high: 1, low: 0x1234_0000_0000_0000)
+        let high = TraceID(high: 1, low: 0x00ff_ffff_ffff_ffff)
+        let half = TraceSampler(ratio: 0.5)
+        #expect(half.records(low, parent: nil) && !half.records(high, parent: nil))
+        #expect(TraceSampler(ratio: 1).records(high, parent: nil) && !TraceSampler(ratio: 0).records(low, parent: nil))
+        for isSampled in [true, false] {
+            let parent = TraceParent(trace: low, span: SpanID(rawValue: 1), isSampled: isSampled)
+            #expect(half.records(low, parent: parent) == isSampled && half.records(high, parent: parent) == isSampled)
+        }
+    }
+
+    @Test("spans have the route instead of the path, which may contain names and tokens")
+    func routes() {
+        let routes = Routes.templates
+        for (path, route) in [
+            ("/", "/"), ("/health?x=1", "/health"), ("/v1/rooms/Tea", "/v1/rooms/{name}"),
+            ("/room/Tea", "/room/{name}"),
+            ("/v1/rooms/Tea/files/1", "/v1/rooms/{name}/files/{file}"), ("/whip/abc", "/whip/{session}"),
+            ("/xirsys/ws/secret", "/xirsys/**"), ("/v1/socket?at=n2", "/v1/socket"), ("/lib/client.js", "/lib/**"),
+            ("/secret/path", "/**"), ("http://host/x", "/**"), ("*", "/**"),
+        ] { #expect(routes.route(of: path) == route) }
+    }
+}

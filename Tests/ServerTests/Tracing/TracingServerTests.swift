@@ -1,0 +1,169 @@
+import Logging
+import Signaling
+import Testing
+import Wire
+
+@testable import Server
+
+@Suite("Traces of a running server", .ownThreads, .timeLimit(.minutes(2))) struct TracingServerTests {
+    private static let parent = TraceParent(
+        trace: TraceID(high: 0x0af7_6519_16cd_43dd, low: 0x8448_eb21_1c80_319c), span: SpanID(rawValue: 0xb7ad),
+        isSampled: true)
+
+    private static func trace(_ configuration: inout ConfabConfiguration, to receiver: TraceReceiver) {
+        configuration.tracing.endpoint = receiver.endpoint
+        configuration.tracing.interval = .milliseconds(20)
+    }
+
+    /// Waits until a span has arrived, and returns it.
+    private static func span(_ name: String, at receiver: TraceReceiver) async throws -> TraceReceiver.Span {
+        try await eventually {
+            receiver.span(name) == nil ? "only \(receiver.spans.map(\.name)) arrived" : nil
+        }
+        return try #require(receiver.span(name))
+    }
+
+    /// Opens a socket with a header `traceparent`, joins a session, and negotiates with the media plane.
+    private static func negotiate(_ server: TestServer) async throws -> (client: SocketClient, token: String) {
+        let place = try WHIPPlace(server)
+        let token = place.token()
+        let client = try await SocketClient.connect(port: server.port, headers: [("traceparent", parent.text)])
+        try await client.greet()
+        try await client.ask(.session(.join(.init(session: place.session, token: token))))
+        try await client.ask(.media(.offer(.init(side: .send, sdp: SampleOffer.obs))))
+        return (client, token)
+    }
+
+    @Test("one trace leads from the request for a page's socket to the media plane's answer")
+    func negotiation() async throws {
+        let receiver = try await TraceReceiver.start()
+        let lines = LogLines(level: .debug)
+        try await TestServer.run(logger: lines.logger, { Self.trace(&$0, to: receiver) }) { server in
+            let (client, token) = try await Self.negotiate(server)
+            let request = try await Self.span("GET /v1/socket", at: receiver)
+            let join = try await Self.span("session.join", at: receiver)
+            let offer = try await Self.span("media.offer", at: receiver)
+            let answer = try await Self.span("media negotiate", at: receiver)
+            #expect(request.parent == Self.parent.span.description)
+            #expect(join.parent == request.id && offer.parent == request.id && answer.parent == offer.id)
+            for span in [request, join, offer, answer] {
+                #expect(span.trace == Self.parent.trace.description && span.start <= span.end, "\(span.name)")
+            }
+            #expect(offer.start <= answer.start && answer.end <= offer.end)
+            #expect(request.attributes["http.request.method"] == "GET")
+            #expect(request.attributes["http.route"] == "/v1/socket")
+            #expect(request.attributes["url.path"] == "/v1/socket")
+            #expect(request.attributes["http.response.status_code"] == "101")
+            #expect(answer.attributes["confab.media.side"] == "send")
+            // The same id is in the log lines of the connection.
+            #expect(
+                lines.all.contains {
+                    $0.contains("Socket open") && $0.contains("request=\(Self.parent.trace)")
+                })
+            for request in receiver.requests {
+                #expect(request.method == "POST" && request.uri == "/v1/traces")
+                #expect(request.headers["Content-Type"] == ["application/json"])
+                let body = String(decoding: request.body, as: UTF8.self)
+                #expect(body.contains(#""key":"service.name","value":{"stringValue":"confab"}"#))
+                #expect(!body.contains(token) && !body.contains("127.0.0.1"))
+            }
+            await client.drop()
+        }
+        await receiver.stop()
+    }
+
+    @Test("each response has the id of its request, which is that of its trace")
+    func requestIDs() async throws {
+        let receiver = try await TraceReceiver.start()
+        try await TestServer.run({ Self.trace(&$0, to: receiver) }) { server in
+            let place = try WHIPPlace(server)
+            let traced = try await place.ask("GET", "/health", ["traceparent": Self.parent.text])
+            #expect(traced["X-Request-Id"] == Self.parent.trace.description)
+            let refused = try await place.ask("POST", place.whip, ["X-Request-Id": "chosen"])
+            let id = try #require(refused["X-Request-Id"].flatMap { TraceID($0) })
+            let span = try await Self.span("POST /whip/{session}", at: receiver)
+            #expect(span.trace == id.description && span.parent == nil)
+            #expect(span.attributes["http.response.status_code"] == "\(refused.status)")
+        }
+        await receiver.stop()
+    }
+
+    @Test("without tracing, each response has an id of its own, and traceparent is ignored")
+    func off() async throws {
+        try await TestServer.run { server in
+            let place = try WHIPPlace(server)
+            var ids: Set<String> = []
+            for _ in 0..<3 {
+                let answer = try await place.ask("GET", "/health", ["traceparent": Self.parent.text])
+                let id = try #require(answer["X-Request-Id"])
+                #expect(TraceID(id) != nil && id != Self.parent.trace.description)
+                ids.insert(id)
+            }
+            #expect(ids.count == 3)
+        }
+    }
+
+    @Test("traces that the caller does not record, or that are not chosen, are not sent")
+    func sampling() async throws {
+        let receiver = try await TraceReceiver.start()
+        try await TestServer.run({
+            Self.trace(&$0, to: receiver)
+            $0.tracing.ratio = 0
+        }) { server in
+            let place = try WHIPPlace(server)
+            var unsampled = Self.parent
+            unsampled.isSampled = false
+            _ = try await place.ask("GET", "/health", ["traceparent": unsampled.text])
+            _ = try await place.ask("GET", "/health")
+            _ = try await place.ask("GET", "/live", ["traceparent": Self.parent.text])
+            _ = try await Self.span("GET /live", at: receiver)
+            #expect(receiver.span("GET /health") == nil)
+        }
+        await receiver.stop()
+    }
+
+    @Test("a batch that a busy receiver refuses arrives later")
+    func retry() async throws {
+        let receiver = try await TraceReceiver.start { number in
+            number == 0 ? .status(503, headers: [("Retry-After", "0")]) : .status(200)
+        }
+        try await TestServer.run({ Self.trace(&$0, to: receiver) }) { server in
+            _ = try await WHIPPlace(server).ask("GET", "/live")
+            try await eventually { receiver.requests.count < 2 ? "\(receiver.requests.count) requests" : nil }
+            #expect(receiver.requests[0].body == receiver.requests[1].body)
+        }
+        await receiver.stop()
+    }
+
+    @Test("a receiver that is away, silent or broken delays nobody", arguments: ["away", "silent", "broken"])
+    func failures(kind: String) async throws {
+        let receiver = try await TraceReceiver.start { _ in kind == "silent" ? .silence : .status(500) }
+        if kind == "away" { await receiver.stop() }
+        let lines = LogLines()
+        try await TestServer.run(
+            logger: lines.logger,
+            {
+                Self.trace(&$0, to: receiver)
+                $0.tracing.timeout = .milliseconds(50)
+                $0.tracing.queueSize = 16
+                $0.tracing.headers = SecretText("x-api-key=hunter2hunter2,x-other=b")
+            }
+        ) { server in
+            let place = try WHIPPlace(server)
+            for _ in 0..<50 { #expect(try await place.ask("GET", "/live").status == 200) }
+            let (client, _) = try await Self.negotiate(server)
+            if kind == "broken" {
+                try await eventually {
+                    lines.contains("Traces could not be sent") ? nil : "nothing is logged about the receiver"
+                }
+            }
+            await client.drop()
+        }
+        for request in receiver.requests {
+            #expect(request.headers["x-api-key"] == ["hunter2hunter2"] && request.headers["x-other"] == ["b"])
+        }
+        if kind == "broken" { #expect(!receiver.requests.isEmpty) }
+        #expect(!lines.contains("hunter2hunter2"))
+        await receiver.stop()
+    }
+}
