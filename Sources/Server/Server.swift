@@ -397,6 +397,7 @@ public struct ConfabServer: Sendable {
             let gateway = Gateway(
                 runner: runner, storage: storage, configuration: configuration, logger: logger, metrics: metrics
             )
+            gateway.routes = Routes.templates
             gateway.startPinging()
             EventLoopMonitor(eventLoop: eventLoop, metrics: metrics, supervisor: supervisor).start()
             return NIOLoopBound(gateway, eventLoop: eventLoop)

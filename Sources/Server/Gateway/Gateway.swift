@@ -79,6 +79,8 @@ final class Gateway {
     var archiveFiles: ArchiveFiles?
     /// The bucket to which complete archives are moved; nil without one.
     var archiveBucket: S3Bucket?
+    /// The routes of HTTP requests, for spans and for the log. Set when the server starts.
+    var routes = RouteTemplates([])
     /// What the operator's page shows of media. It stays empty without the page.
     var adminMedia = AdminMediaLog()
     /// Signs that this server can be reached.

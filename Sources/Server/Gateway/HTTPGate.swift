@@ -149,7 +149,8 @@ final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
         switch output {
         case .read: context.read()
         case .began(let head):
-            exchange = gateway.runner.traces?.begin(head) ?? HTTPExchange(head)
+            let routes = gateway.routes
+            exchange = gateway.runner.traces?.begin(head, routes) ?? HTTPExchange(head, routes)
             endpoint?.nextRequest()
         case .route(let part):
             if case .head = part, !protocols.openRouter(context.channel) { return context.close(promise: nil) }

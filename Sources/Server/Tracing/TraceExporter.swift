@@ -123,15 +123,15 @@ struct TraceExporter: Service {
     private func exchange(_ batch: [TraceSpan], timeout: Duration) async throws -> TraceDelivery.Outcome {
         let resource = [
             TraceSpan.Attribute("service.name", settings.serviceName),
-            TraceSpan.Attribute("service.version", ConfabServer.version),
+            TraceSpan.Attribute("service.version", OperatingMetrics.version),
         ]
         var request = HTTPClientRequest(url: url)
         request.method = .POST
         request.headers.add(name: "Content-Type", value: "application/json")
-        request.headers.add(name: "User-Agent", value: "Confab/\(ConfabServer.version)")
+        request.headers.add(name: "User-Agent", value: "Confab/\(OperatingMetrics.version)")
         for (name, value) in settings.headerFields { request.headers.add(name: name, value: value) }
         request.body = .bytes(
-            ByteBuffer(bytes: TraceJSON.body(batch, resource: resource, version: ConfabServer.version)))
+            ByteBuffer(bytes: TraceJSON.body(batch, resource: resource, version: OperatingMetrics.version)))
         // A longer limit than in `send`, which then ends the exchange first, also while the body arrives.
         let response = try await client.execute(request, timeout: .nanoseconds(timeout * 2))
         var body: [UInt8] = []

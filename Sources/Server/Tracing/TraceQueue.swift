@@ -54,6 +54,7 @@ final class TraceQueue: Sendable {
 
 /// Counts what became of the spans of traces.
 struct TraceMetrics: Sendable {
+    /// What became of a span.
     enum Outcome: String, CaseIterable {
         case exported
         /// The queue was full.

@@ -27,12 +27,12 @@ final class TraceRecorder {
     // MARK: HTTP
 
     /// Begins the span of a request. The request's id is that of the trace, also if the trace is not recorded.
-    func begin(_ head: HTTPRequestHead) -> HTTPExchange {
+    func begin(_ head: HTTPRequestHead, _ routes: RouteTemplates) -> HTTPExchange {
         var context = ServiceContext.topLevel
         if acceptsParents { tracer.extract(head.headers, into: &context, using: TraceHeaderExtractor()) }
         let method = HTTPExchange.known(head.method)
         let span = tracer.startSpan(method, context: context, ofKind: .server, at: TraceTime.now)
-        var exchange = HTTPExchange(head, id: OTLPTracer.parent(in: span.context)?.trace)
+        var exchange = HTTPExchange(head, routes, id: OTLPTracer.parent(in: span.context)?.trace)
         guard span.isRecording else { return exchange }
         let (route, version) = (exchange.route, head.version == .http1_0 ? "1.0" : "1.1")
         span.operationName = "\(method) \(route)"
@@ -114,19 +114,23 @@ struct HTTPExchange {
     let id: TraceID
     let method: HTTPMethod
     private let uri: String
+    private let routes: RouteTemplates
     /// The request's span; nil if it is not recorded.
     fileprivate(set) var span: OTLPSpan?
     /// The status of the response; nil before it.
     var status: Int?
 
-    /// - Parameter id: nil for a random one.
-    init(_ head: HTTPRequestHead, id: TraceID? = nil) {
+    /// - Parameters:
+    ///   - routes: all routes, to find that of the request.
+    ///   - id: nil for a random one.
+    init(_ head: HTTPRequestHead, _ routes: RouteTemplates, id: TraceID? = nil) {
         var random = SystemRandomNumberGenerator()
         (self.id, method, uri) = (id ?? .random(using: &random), head.method, head.uri)
+        self.routes = routes
     }
 
     /// The route of the path; see ``RouteTemplates``.
-    var route: String { Routes.templates.route(of: uri) }
+    var route: String { routes.route(of: uri) }
 
     var trace: RequestTrace {
         RequestTrace(id: id, span: span.flatMap { OTLPTracer.parent(in: $0.context)?.span })

@@ -1,6 +1,7 @@
 /// Finds the route of a request's path, such as `/v1/rooms/{name}`. Spans contain the route instead of the path, because paths contain
 /// names of rooms, ids and tokens.
 struct RouteTemplates: Sendable {
+    /// A part of a route between two slashes.
     private enum Segment: Equatable, Sendable {
         case literal(Substring)
         case variable

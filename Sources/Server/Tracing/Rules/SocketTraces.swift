@@ -24,6 +24,7 @@ struct SocketTraces {
         var span: TraceSpan
     }
 
+    /// A recorded socket, and its spans that have not ended.
     private struct Socket {
         let trace: TraceID
         /// The span of the HTTP request that opened the socket.

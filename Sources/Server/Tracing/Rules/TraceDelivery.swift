@@ -17,6 +17,7 @@ struct TraceDelivery: Equatable, Sendable {
         case lost(String)
     }
 
+    /// What follows from an attempt.
     enum Step: Equatable, Sendable {
         /// The receiver has the batch, except for so many spans that it rejects.
         case delivered(rejected: Int)
