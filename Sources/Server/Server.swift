@@ -242,9 +242,7 @@ public struct ConfabServer: Sendable {
             NIOLoopBound(ForeignClients(gateway.value), eventLoop: gateway.eventLoop)
         }.get()
         let application = application(gateway, clients, readiness, lan, live, certificates, group)
-        // Services stop in reverse order, so the exporter is the last to stop.
-        var services: [any Service] = try await tracingServices(gateway)
-        services += [
+        var services: [any Service] = [
             application, ClockWatch(clock: clock, logger: logger),
             BanWatch(gateway: gateway, storage: storage, live: live, logger: logger),
             Retention(storage: storage, clock: clock, live: live, logger: logger),
@@ -257,6 +255,8 @@ public struct ConfabServer: Sendable {
                 clock.moment
             },
         ]
+        // Services stop in reverse order, so the exporter of traces stops last.
+        services.insert(contentsOf: try await tracingServices(gateway), at: 0)
         if let certificates {
             services.append(certificates)
             if let automatic = AutomaticCertificates(configuration, gateway, certificates, clock, logger) {

@@ -1,4 +1,5 @@
 import DequeModule
+import Logging
 import NIOCore
 import NIOHTTP1
 import Signaling
@@ -290,7 +291,7 @@ final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
         gateway.logger.debug(
             "Request",
             metadata: [
-                "request": "\(exchange.id)", "method": "\(exchange.method)", "route": "\(exchange.route)",
+                "request": "\(exchange.id)", "method": "\(exchange.method.rawValue)", "route": "\(exchange.route)",
                 "status": "\(exchange.status.map(String.init) ?? "-")",
             ])
     }

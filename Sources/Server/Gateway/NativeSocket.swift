@@ -54,7 +54,8 @@ final class NativeSocket: ClientSocket {
         }
     }
 
-    /// A logger with the IDs of the socket and of the request that opened it. Created on demand, because most sockets never log anything.
+    /// A logger with the IDs of the socket and of the request that opened it. Created on demand, because most sockets
+    /// never log anything.
     private var logger: Logger {
         var logger = gateway.logger
         if let trace { logger[metadataKey: "request"] = "\(trace.id)" }

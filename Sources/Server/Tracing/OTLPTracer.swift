@@ -1,6 +1,7 @@
 import NIOHTTP1
 import Synchronization
 import Tracing
+import Wire
 
 extension TraceTime: TracerInstant {
     /// The time of day. Spans of other programs are compared with it.

@@ -11,46 +11,34 @@ import Wire
 /// It runs on threads of its own and sends one batch at a time. A collector that is slow or away delays nothing else: the queue is
 /// bounded. `TraceDelivery` decides what an answer means.
 struct TraceExporter: Service {
-    /// Maximum number of bytes to read from a response.
-    private static let maxBodySize = 64 << 10
-
-    let queue: TraceQueue
+    private let queue: TraceQueue
     private let settings: ConfabConfiguration.Tracing
     private let grace: Duration
     private let url: String
-    private let client: HTTPClient
     private let logger: Logger
 
     /// - Parameter endpoint: the collector's URL without `/v1/traces`.
     init(_ configuration: ConfabConfiguration, endpoint: String, queue: TraceQueue, logger: Logger) {
-        self.queue = queue
         (settings, grace, self.logger) = (configuration.tracing, configuration.shutdown.grace, logger)
-        url = endpoint + "/v1/traces"
-        var client = HTTPClient.Configuration()
-        var tls = TLSConfiguration.makeClientConfiguration()
-        tls.minimumTLSVersion = .tlsv12
-        client.tlsConfiguration = tls
-        client.redirectConfiguration = .disallow
-        client.timeout.connect = .nanoseconds(settings.timeout)
-        client.connectionPool.retryConnectionEstablishment = false
-        self.client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: client)
+        (self.queue, url) = (queue, endpoint + "/v1/traces")
     }
 
     func run() async throws {
-        await cancelWhenGracefulShutdown { await exportUntilCanceled() }
+        let collector = Collector(settings, url: url)
+        await cancelWhenGracefulShutdown { await exportUntilCanceled(to: collector) }
         // The spans of the last moments are sent once, without repetitions.
         let timeout = min(grace, settings.timeout)
         while case let batch = queue.takeBatch(), !batch.isEmpty {
-            guard case .answered(200...299, _, let rejected) = await send(batch, timeout: timeout) else {
+            guard case .answered(200...299, _, let rejected) = await collector.send(batch, timeout: timeout) else {
                 queue.count(.failed, by: batch.count)
                 break
             }
             count(batch, rejected: rejected)
         }
-        try? await client.shutdown()
+        await collector.close()
     }
 
-    private func exportUntilCanceled() async {
+    private func exportUntilCanceled(to collector: Collector) async {
         let (queue, interval) = (queue, settings.interval)
         await withTaskGroup(of: Void.self) { group in
             group.addTask {
@@ -62,7 +50,7 @@ struct TraceExporter: Service {
             var hasFailed = false
             for await _ in queue.wakeUps {
                 while !Task.isCancelled, case let batch = queue.takeBatch(), !batch.isEmpty {
-                    await deliver(batch, &hasFailed)
+                    await deliver(batch, to: collector, &hasFailed)
                 }
             }
             group.cancelAll()
@@ -72,10 +60,10 @@ struct TraceExporter: Service {
     /// Sends a batch until the receiver has it or it is given up.
     ///
     /// - Parameter hasFailed: whether the last batch was given up. Only the first failure in a row is logged.
-    private func deliver(_ batch: [TraceSpan], _ hasFailed: inout Bool) async {
+    private func deliver(_ batch: [TraceSpan], to collector: Collector, _ hasFailed: inout Bool) async {
         var delivery = TraceDelivery()
         while true {
-            let outcome = await send(batch, timeout: settings.timeout)
+            let outcome = await collector.send(batch, timeout: settings.timeout)
             if Task.isCancelled {
                 guard case .answered(200...299, _, let rejected) = outcome else { return queue.putBack(batch) }
                 return count(batch, rejected: rejected)
@@ -104,9 +92,34 @@ struct TraceExporter: Service {
         queue.count(.rejected, by: rejected)
         queue.count(.exported, by: batch.count - rejected)
     }
+}
+
+/// The collector of traces, and the connection to it.
+private struct Collector: Sendable {
+    /// Maximum number of bytes to read from a response.
+    private static let maxBodySize = 64 << 10
+
+    private let settings: ConfabConfiguration.Tracing
+    private let url: String
+    private let client: HTTPClient
+
+    init(_ settings: ConfabConfiguration.Tracing, url: String) {
+        (self.settings, self.url) = (settings, url)
+        var configuration = HTTPClient.Configuration()
+        var tls = TLSConfiguration.makeClientConfiguration()
+        tls.minimumTLSVersion = .tlsv12
+        configuration.tlsConfiguration = tls
+        configuration.redirectConfiguration = .disallow
+        configuration.timeout.connect = .nanoseconds(settings.timeout)
+        configuration.connectionPool.retryConnectionEstablishment = false
+        client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
+    }
+
+    /// Closes the connection.
+    func close() async { try? await client.shutdown() }
 
     /// Sends a batch once. Ends at once if the task is canceled, so that a collector cannot delay the stop of the server.
-    private func send(_ batch: [TraceSpan], timeout: Duration) async -> TraceDelivery.Outcome {
+    func send(_ batch: [TraceSpan], timeout: Duration) async -> TraceDelivery.Outcome {
         await withTaskGroup(of: TraceDelivery.Outcome.self) { group in
             group.addTask {
                 do { return try await exchange(batch, timeout: timeout) } catch { return .lost("\(error)") }

@@ -1,3 +1,4 @@
+import CoreMetrics
 import DequeModule
 import Metrics
 import Synchronization

@@ -71,6 +71,7 @@ final class TraceRecorder {
         guard !sockets.isEmpty else { return }
         switch input {
         case .message(let socket, let message):
+            guard sockets.records(socket) else { return }
             sockets.received(message, on: socket, at: .now, using: &random)
         case .media(let event): sockets.reported(event, at: .now, using: &random)
         default: return

@@ -1,4 +1,5 @@
 import Logging
+import NIOHTTP1
 import Signaling
 import Testing
 import Wire

@@ -1,5 +1,3 @@
-import Wire
-
 /// The attempts to send one batch of spans: what an answer means, and when to try again (OTLP over HTTP, "Failures").
 struct TraceDelivery: Equatable, Sendable {
     /// How often a batch is sent before it is given up. With the pauses between, that takes about half a minute. Meanwhile the
