@@ -190,8 +190,10 @@ final class NativeSocket: ClientSocket {
         }
         let id = gateway.runner.register(self)
         state = .open(id)
-        gateway.runner.traces?.opened(id, by: trace)
-        logger.debug("Socket open", metadata: ["address": "\(address)", "client": "\(guest.hello.client ?? "-")"])
+        var metadata: Logger.Metadata = ["address": "\(address)", "client": "\(guest.hello.client ?? "-")"]
+        let traced = gateway.runner.traces?.opened(id, by: trace, continuing: guest.hello.traceparent)
+        if let traced, traced != trace?.id { metadata["trace"] = "\(traced)" }
+        logger.debug("Socket open", metadata: metadata)
         gateway.runner.submit(
             Arrival(
                 socket: id, identity: guest.identity, newIdentitySecret: guest.newSecret, record: record,

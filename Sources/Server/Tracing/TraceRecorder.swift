@@ -49,10 +49,20 @@ final class TraceRecorder {
 
     // MARK: Sockets
 
-    /// A socket, or a WHIP or WHEP resource, was opened by a request. Does nothing if the request's trace is not recorded.
-    func opened(_ socket: SocketID, by request: RequestTrace?) {
-        guard let request, let span = request.span else { return }
+    /// A socket, or a WHIP or WHEP resource, was opened by a request.
+    ///
+    /// - Parameter text: the `traceparent` in the client's hello. If it is valid, the socket belongs to this trace instead of the request's.
+    /// - Returns: the trace to which the socket belongs; nil if that is not recorded.
+    @discardableResult
+    func opened(_ socket: SocketID, by request: RequestTrace?, continuing text: String? = nil) -> TraceID? {
+        if acceptsParents, let parent = text.flatMap({ TraceParent(parsing: $0) }) {
+            guard parent.isSampled else { return nil }
+            sockets.opened(socket, in: parent.trace, parent: parent.span)
+            return parent.trace
+        }
+        guard let request, let span = request.span else { return nil }
         sockets.opened(socket, in: request.id, parent: span)
+        return request.id
     }
 
     func closed(_ socket: SocketID) {

@@ -73,6 +73,34 @@ import Wire
         await receiver.stop()
     }
 
+    @Test("a hello can name the trace that the socket continues, and an invalid one changes nothing")
+    func hello() async throws {
+        let receiver = try await TraceReceiver.start()
+        let lines = LogLines(level: .debug)
+        try await TestServer.run(logger: lines.logger, { Self.trace(&$0, to: receiver) }) { server in
+            let leave = ClientMessage.session(.leave(SessionVerb.Leave(session: try WHIPPlace(server).session)))
+            for traceparent in [Self.parent.text, "00-invalid"] {
+                let client = try await SocketClient.connect(port: server.port)
+                var hello = Hello()
+                hello.traceparent = traceparent
+                try await client.say(.hello(hello))
+                try await client.sendRaw(Envelope(seq: 1, message: leave).encode())
+                try await eventually {
+                    receiver.spans.count { $0.name == "session.leave" } > (traceparent == Self.parent.text ? 0 : 1)
+                        ? nil : "only \(receiver.spans.map(\.name)) arrived"
+                }
+                await client.drop()
+            }
+            let leaves = receiver.spans.filter { $0.name == "session.leave" }
+            let requests = receiver.spans.filter { $0.name == "GET /v1/socket" }
+            #expect(leaves[0].trace == Self.parent.trace.description)
+            #expect(leaves[0].parent == Self.parent.span.description)
+            #expect(leaves[1].trace != leaves[0].trace && requests.contains { $0.id == leaves[1].parent })
+            #expect(lines.all.contains { $0.contains("Socket open") && $0.contains("trace=\(Self.parent.trace)") })
+        }
+        await receiver.stop()
+    }
+
     @Test("each response has the id of its request, which is that of its trace")
     func requestIDs() async throws {
         let receiver = try await TraceReceiver.start()

@@ -46,6 +46,7 @@ const longestPauseMs = 300_000;
  * @property {string} [identity] an anonymous identity's secret, from an earlier `identity` event
  * @property {string} [token] a user token, or a session token for a one-off guest
  * @property {string} [name]
+ * @property {string} [traceparent] the trace that the connection continues (W3C Trace Context), for programs that record traces
  * @property {typeof WebSocket} [WebSocket]
  * @property {import('../clock.js').Clock} [clock]
  * @property {() => number} [random] returns a number between 0 and 1; default: `Math.random`
@@ -231,9 +232,9 @@ export class Client extends Emitter {
   }
 
   #hello() {
-    const { token, name } = this.#options;
+    const { token, name, traceparent } = this.#options;
     return {
-      type: 'hello', version: protocolVersion, client: `confab-web ${sdkVersion}`, name,
+      type: 'hello', version: protocolVersion, client: `confab-web ${sdkVersion}`, name, traceparent,
       ...(token === undefined ? { identity: this.#identity } : { token }),
       ...(this.#secret === null ? {} : { resume: { secret: this.#secret, received: this.#link.acknowledge() } }),
     };

@@ -73,6 +73,7 @@ const unnumberedClient = {
   hello: {
     version: integer, identity: optional(string), token: optional(string), name: optional(string),
     resume: optional(object({ secret: string, received: integer })), client: optional(string),
+    traceparent: optional(string),
   },
   ack: {}, ping: {}, bye: {},
 };
