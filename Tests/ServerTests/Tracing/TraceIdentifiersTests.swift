@@ -1,3 +1,5 @@
+import Logging
+import NIOConcurrencyHelpers
 import Testing
 import Wire
 
@@ -43,6 +45,23 @@ import Wire
             let parent = TraceParent(trace: low, span: SpanID(rawValue: 1), isSampled: isSampled)
             #expect(half.records(low, parent: parent) == isSampled && half.records(high, parent: parent) == isSampled)
         }
+    }
+
+    @Test(
+        "what the handler of a request logs has the request's id, as text and as JSON",
+        arguments: [
+            (LogFormat.text, "request=00000000000000010000000000000002"),
+            (.json, #""request":"00000000000000010000000000000002""#),
+        ])
+    func log(format: LogFormat, field: String) {
+        let lines = NIOLockedValueBox<[String]>([])
+        let output = LogOutput(now: { 0 }) { line in lines.withLockedValue { $0.append(line) } }
+        let logger = Logger(label: "test") { label in
+            ServerLogHandler(label: label, level: .info, format: format, output: output)
+        }
+        RequestTrace.$current.withValue(TraceID(high: 1, low: 2)) { logger.info("inside") }
+        logger.info("outside")
+        #expect(lines.withLockedValue { $0.map { $0.contains(field) } } == [true, false])
     }
 
     @Test("spans have the route instead of the path, which may contain names and tokens")

@@ -32,6 +32,7 @@ final class TraceReceiver: Sendable {
     }
 
     private let channel: any Channel
+    private let port: Int
     private let state: NIOLockedValueBox<State>
 
     /// - Parameter reply: returns the reply to a request. The argument is the request's number, starting at 0.
@@ -53,10 +54,11 @@ final class TraceReceiver: Sendable {
 
     private init(_ channel: any Channel, _ state: NIOLockedValueBox<State>) {
         (self.channel, self.state) = (channel, state)
+        port = channel.localAddress?.port ?? 0
     }
 
     /// The URL for `tracing.endpoint`.
-    var endpoint: String { "http://127.0.0.1:\(channel.localAddress?.port ?? 0)" }
+    var endpoint: String { "http://127.0.0.1:\(port)" }
     var requests: [Request] { state.withLockedValue { $0.requests } }
 
     func stop() async { try? await channel.close() }
