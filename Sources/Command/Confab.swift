@@ -11,7 +11,7 @@ struct Confab: AsyncParsableCommand {
         subcommands: [
             Serve.self, ProjectCommand.self, SessionCommand.self, TokenCommand.self, RoomCommand.self,
             ArchiveCommand.self, BroadcastCommand.self, ComposeCommand.self, NodeCommand.self, ReportCommand.self,
-            BanCommand.self, Audit.self,
+            BanCommand.self, Audit.self, CertificateCommand.self,
             Backup.self, StorageCommand.self, Settings.self, SetupCommand.self, DoctorCommand.self, BotCommand.self,
             Bench.self,
         ],

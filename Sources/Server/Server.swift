@@ -41,6 +41,8 @@ public struct ConfabServer: Sendable {
     var makeBroadcaster: BroadcasterFactory?
     /// Called with the port of the operator's page when it is open. Tests set it.
     var onAdminReady: @Sendable (Int) -> Void = { _ in }
+    /// The machine's clocks. Tests replace them.
+    var clockSource = ClockSource.system
 
     /// The server's port and URL, and messages for the operator. Passed to `onReady` when the server is listening.
     public struct Ready: Sendable {
@@ -169,7 +171,7 @@ public struct ConfabServer: Sendable {
     private func assemble(
         on group: MultiThreadedEventLoopGroup, _ media: RunningMedia?, _ opened: OpenedParts
     ) async throws -> (NIOLoopBound<Gateway>, [any Service], FenceSignal) {
-        let clock = ServerClock()
+        let clock = ServerClock(source: clockSource)
         let endpoints = StoredPushDirectory(storage: storage, logger: logger)
         let pushes = try makePushes(endpoints, clock: clock)
         let stored = try await storage.projects()
@@ -317,7 +319,8 @@ public struct ConfabServer: Sendable {
         }
         let keeper = AdminFigureKeeper(startedAt: clock.wallNow)
         return [
-            AdminSampler(gateway: gateway, media: media, clock: clock, keeper: keeper),
+            AdminSampler(
+                gateway: gateway, media: media, clock: clock, keeper: keeper, certificate: ACMEFiles(configuration)),
             AdminEndpoint(
                 configuration: configuration, token: token, figures: keeper,
                 desk: AdminDesk(gateway: gateway, storage: storage, clock: clock), logger: logger,

@@ -20,6 +20,12 @@ extension ConfabConfiguration {
     /// Whether the public port speaks HTTPS.
     public var handlesHTTPS: Bool { lan || tls.certificate != nil || !acme.domains.isEmpty }
 
+    /// The port to which plain HTTP is redirected: that of `publicURL`, which a router may forward to ``port``.
+    var redirectPort: Int {
+        guard let site = publicURL.flatMap({ SiteAddress($0) }), site.isSecure else { return port }
+        return site.port
+    }
+
     /// Problems with the settings for ACME that only show together with others.
     var acmeConflicts: [ConfigurationError.Problem] {
         guard !acme.domains.isEmpty else { return [] }

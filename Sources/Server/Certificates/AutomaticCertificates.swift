@@ -42,11 +42,15 @@ struct AutomaticCertificates: Service {
         let jitter = Double.random(in: 0...1)
         var port: (any Channel)?
         var hasWarned = false
+        var exposures: [String] = []
         failedAttempts.record(0)
         while !Task.isCancelled {
             // The file is read again, so that an operator can delete it to get a new certificate.
             let stored = (try? files.certificate()) ?? nil
-            if schedule.next(stored, jitter: jitter) <= clock.wallNow {
+            let exposed = files.exposures()
+            for warning in exposed where !exposures.contains(warning) { logger.warning("\(warning)") }
+            exposures = exposed
+            if schedule.wait(for: stored, at: clock.moment, jitter: jitter) == .zero {
                 let result: Result<IssuedCertificate, ACMEFailure>
                 do throws(ACMEFailure) {
                     port = try await opened(port)
@@ -116,7 +120,7 @@ struct AutomaticCertificates: Service {
         var next: ACMEOrder.Input? = .start
         while let input = next, !Task.isCancelled {
             next = nil
-            for output in order.handle(input, now: clock.wallNow) {
+            for output in order.handle(input, at: clock.moment) {
                 switch output {
                 case .publish(let challenge): listener.answers.publish(challenge)
                 case .send(let request): next = await connection.send(request)
@@ -135,16 +139,18 @@ struct AutomaticCertificates: Service {
     private func finish(
         _ result: Result<IssuedCertificate, ACMEFailure>, _ schedule: inout RenewalSchedule, jitter: Double
     ) {
-        let now = clock.wallNow
+        let moment = clock.moment
         switch result {
         case .success(let certificate):
-            schedule.succeeded(now: now)
+            schedule.succeeded(at: moment)
+            files.note(nil)
+            let wait = schedule.wait(for: certificate, at: moment, jitter: jitter)
             logger.info(
                 "The authority issued a certificate",
                 metadata: [
                     "domains": "\(certificate.domains.sorted().joined(separator: " "))",
                     "expires": "\(Self.date(certificate.validUntil))",
-                    "renewal": "\(Self.date(schedule.next(certificate, jitter: jitter)))",
+                    "renewal": "\(Self.date(moment.wall + wait))",
                 ])
             if ACMEAuthority.isForTests(configuration.acme.directory) {
                 logger.notice(
@@ -154,12 +160,14 @@ struct AutomaticCertificates: Service {
                     """)
             }
         case .failure(let failure):
-            schedule.failed(failure, now: now, jitter: Double.random(in: 0...1))
+            schedule.failed(failure, at: moment, jitter: Double.random(in: 0...1))
+            files.note(failure)
+            let wait = schedule.wait(for: nil, at: moment, jitter: jitter)
             logger.error(
                 "No certificate. \(failure)",
                 metadata: [
                     "code": "\(failure.code.rawValue)", "attempts": "\(schedule.failures)",
-                    "next": "\(Self.date(schedule.next(nil, jitter: jitter)))",
+                    "next": "\(Self.date(moment.wall + wait))",
                 ])
         }
         failedAttempts.record(schedule.failures)

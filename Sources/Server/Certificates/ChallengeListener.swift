@@ -26,7 +26,7 @@ struct PlainHTTPResponse: Equatable {
 
     /// - Parameters:
     ///   - host: the `Host` header. A redirect leads to this host if it is one of the domains, otherwise to the first domain.
-    ///   - port: the public port; 443 is left out of the redirect.
+    ///   - port: the port of the public URL; 443 is left out of the redirect.
     init(
         _ method: HTTPMethod, _ uri: String, host: String?, domains: [String], port: Int, answers: ChallengeAnswers
     ) {
@@ -100,7 +100,7 @@ struct ChallengeListener: Sendable {
             hasResponded = true
             let response = PlainHTTPResponse(
                 head.method, head.uri, host: head.headers.first(name: "host"), domains: configuration.acme.domains,
-                port: configuration.port, answers: answers)
+                port: configuration.redirectPort, answers: answers)
             var headers = HTTPHeaders([
                 ("Content-Type", "text/plain; charset=utf-8"), ("Content-Length", "\(response.body.utf8.count)"),
                 ("Cache-Control", "no-store"), ("Connection", "close"),

@@ -196,6 +196,24 @@ enum DoctorVerdicts {
             "\(path) is valid until \(date(facts.notAfter)), for \(facts.names.joined(separator: ", ")).")
     }
 
+    /// An order of a certificate (ACME) that failed.
+    ///
+    /// - Parameters:
+    ///   - event: what happened, with the authority's own sentence.
+    ///   - certificate: the finding about the certificate in use; nil if there is none.
+    static func certificateOrder(
+        _ path: String, _ event: String, fix: String, _ certificate: DoctorFinding?
+    ) -> DoctorFinding {
+        // Longer than other texts from outside, because the authority's own sentence says what is wrong.
+        let event = LogText.escaped(String(event.prefix(1000)))
+        guard let certificate else {
+            return .failed(.certificateFiles, path, "The server has no certificate yet. \(event)", fix: fix)
+        }
+        let seen = "\(certificate.seen) The order of another one failed. \(event)"
+        return certificate.outcome == .failed
+            ? .failed(.certificateFiles, path, seen, fix: fix) : .warning(.certificateFiles, path, seen, fix: fix)
+    }
+
     /// Whether a name of a certificate is that of the host (RFC 6125 §6.4): equal, or with `*` for its first label.
     static func covers(_ name: String, _ host: String) -> Bool {
         if let address = IPAddress(host) { return IPAddress(name) == address }

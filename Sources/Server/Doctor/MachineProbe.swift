@@ -81,11 +81,17 @@ struct MachineProbe: Sendable {
 
     /// The certificate of the configuration; nil if it has none.
     func certificateFiles(now: Timestamp) -> DoctorFinding? {
-        let ordered = ACMEFiles(configuration).map(\.certificatePath)
+        let acme = configuration.tls.certificate == nil ? ACMEFiles(configuration) : nil
+        let ordered = acme?.certificatePath
         guard let path = configuration.tls.certificate ?? ordered, let key = configuration.tls.privateKey ?? ordered
         else { return nil }
-        // The server has not got the certificate yet. Its log says why.
-        if path == ordered, !FileManager.default.fileExists(atPath: path) { return nil }
+        let isMissing = path == ordered && !FileManager.default.fileExists(atPath: path)
+        let finding = isMissing ? nil : certificateFiles(path, key: key, now: now)
+        guard let failure = acme?.failure() else { return finding }
+        return DoctorVerdicts.certificateOrder(path, failure.event, fix: failure.advice, finding)
+    }
+
+    private func certificateFiles(_ path: String, key: String, now: Timestamp) -> DoctorFinding {
         do {
             let certificates = try NIOSSLCertificate.fromPEMFile(path)
             let context = TLSConfiguration.makeServerConfiguration(

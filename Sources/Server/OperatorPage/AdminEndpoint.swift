@@ -148,7 +148,7 @@ struct AdminEndpoint: Service {
         let since = call.request.uri.queryParameters.get("since").flatMap { Int64($0) } ?? .min
         return .overview(
             figures.history, since: Timestamp(milliseconds: since), now: desk.clock.wallNow,
-            startedAt: figures.startedAt)
+            startedAt: figures.startedAt, certificateTrouble: figures.certificateTrouble)
     }
 
     private func sessions() async throws -> GateResponse {

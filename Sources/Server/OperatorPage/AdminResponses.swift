@@ -12,13 +12,16 @@ extension GateResponse {
     }
 
     /// The samples after `since`, oldest first.
-    static func overview(_ history: AdminHistory, since: Timestamp, now: Timestamp, startedAt: Timestamp) -> Self {
+    static func overview(
+        _ history: AdminHistory, since: Timestamp, now: Timestamp, startedAt: Timestamp, certificateTrouble: String?
+    ) -> Self {
         admin { writer in
             writer.member("version", OperatingMetrics.version)
             writer.member("now", now.milliseconds)
             writer.member("startedAt", startedAt.milliseconds)
             writer.member("intervalMs", AdminHistory.interval.wholeMilliseconds)
             writer.member("keptSamples", AdminHistory.maxSamples)
+            if let certificateTrouble { writer.member("certificateTrouble", certificateTrouble) }
             writer.list("samples", history.samples.filter { $0.at > since }) { $0.write($1) }
         }
     }

@@ -10,10 +10,16 @@ import Wire
 final class AdminFigureKeeper: Sendable {
     let startedAt: Timestamp
     private let samples = Mutex(AdminHistory())
+    private let trouble = Mutex<String?>(nil)
 
     init(startedAt: Timestamp) { self.startedAt = startedAt }
 
     var history: AdminHistory { samples.withLock { $0 } }
+
+    /// Why the server could not get a certificate (ACME), and what to do; nil if it could.
+    var certificateTrouble: String? { trouble.withLock { $0 } }
+
+    func note(certificateTrouble: String?) { trouble.withLock { $0 = certificateTrouble } }
 
     func add(_ figures: AdminFigures, _ totals: AdminTotals, at now: Timestamp, wallNow: Timestamp) {
         samples.withLock { $0.add(figures, totals, at: now, wallNow: wallNow) }
@@ -26,6 +32,8 @@ struct AdminSampler: Service {
     let media: MediaPlane?
     let clock: ServerClock
     let keeper: AdminFigureKeeper
+    /// The files of the certificate, if it is from an ACME server.
+    let certificate: ACMEFiles?
 
     func run() async throws {
         await cancelWhenGracefulShutdown {
@@ -38,6 +46,7 @@ struct AdminSampler: Service {
 
     private func sample() async {
         let gateway = gateway
+        keeper.note(certificateTrouble: certificate?.failure().map { "\($0.event) \($0.advice)" })
         let figures = try? await gateway.eventLoop.submit { AdminFigures(gateway.value.runner.hub) }.get()
         guard let figures else { return }
         var totals = AdminTotals()

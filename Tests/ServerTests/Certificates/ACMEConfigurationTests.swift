@@ -91,4 +91,45 @@ import Wire
         #expect(Self.respond("/a\r\nb").location == "https://chat.example.org/")
         #expect(Self.respond("/", .POST).status == .methodNotAllowed)
     }
+
+    @Test("the redirect leads to the port of publicURL, which a router may forward to another one")
+    func redirectPort() throws {
+        func port(_ url: String?) throws -> Int {
+            var settings = Self.valid.merging(["port": "8443"]) { $1 }
+            settings["publicURL"] = url
+            return try ConfabConfiguration.load(overrides: settings).redirectPort
+        }
+        #expect(try port(nil) == 8443)
+        #expect(try port("https://chat.example.org") == 443)
+        #expect(try port("https://chat.example.org:9443/video") == 9443)
+    }
+
+    @Test("keys that other users can read are reported, and the reason of a failed order is kept until a success")
+    func files() throws {
+        let folder = NSTemporaryDirectory() + "confab-acme-\(UUID().uuidString)"
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        var configuration = try ConfabConfiguration.load(overrides: Self.valid)
+        configuration.dataDirectory = folder
+        let files = try #require(ACMEFiles(configuration))
+        #expect(throws: DataDirectoryError.self) { try files.nextAccountKey() }
+        #expect(files.failure() == nil)
+        let first = try files.accountKey()
+        #expect(files.exposures() == [])
+        // A backup that was restored with the usual modes.
+        try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: files.accountPath)
+        #expect(files.exposures().count == 1 && files.exposures()[0].contains("chmod 600"))
+        files.note(
+            ACMEFailure(code: .challengeFailed, reason: "It failed.", detail: "NXDOMAIN", advice: "Check the records."))
+        let failure = try #require(files.failure())
+        #expect(failure.event == "It failed. The authority says: NXDOMAIN.")
+        #expect(failure.advice == "Check the records.")
+        files.note(nil)
+        #expect(files.failure() == nil)
+        let next = try files.nextAccountKey()
+        #expect(next.rawRepresentation != first.rawRepresentation)
+        #expect(try files.nextAccountKey().rawRepresentation == next.rawRepresentation)
+        try files.useNextAccountKey()
+        #expect(try files.accountKey().rawRepresentation == next.rawRepresentation)
+        #expect(files.exposures() == [] && !FileManager.default.fileExists(atPath: files.nextAccountPath))
+    }
 }

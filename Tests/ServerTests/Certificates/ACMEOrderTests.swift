@@ -1,5 +1,6 @@
 import Crypto
 import Foundation
+import Signaling
 import Testing
 import Wire
 
@@ -41,7 +42,7 @@ import Wire
         var input = ACMEOrder.Input.start
         for _ in 0..<5000 {
             var next: ACMEOrder.Input?
-            for output in order.handle(input, now: now) {
+            for output in order.handle(input, at: Moment(now: now)) {
                 if next != nil { Issue.record("nothing follows a request or a wait") }
                 switch output {
                 case .publish(let challenge): published.append(challenge)
@@ -52,7 +53,7 @@ import Wire
                     next = .waited
                 case .done(let result):
                     for input in [ACMEOrder.Input.start, .waited, .lost("late")] {
-                        #expect(order.handle(input, now: now + .seconds(86400)).isEmpty)
+                        #expect(order.handle(input, at: Moment(now: now + .seconds(86400))).isEmpty)
                     }
                     return Course(result: result, waits: waits, time: now - start)
                 }
@@ -207,6 +208,30 @@ import Wire
         let pem = try Self.run(order, at: &made).result.get().pem.revealed
         #expect(IssuedCertificate(stored: String(pem.dropFirst(200))) == nil)
         #expect(IssuedCertificate(stored: "") == nil)
+    }
+
+    @Test("setting the clock during an order does not end it")
+    func clockChanges() throws {
+        var authority = try FakeAuthority()
+        var order = Self.order()
+        var published: [ACMEChallenge] = []
+        var input: ACMEOrder.Input? = .start
+        var now = Self.start
+        while let next = input {
+            input = nil
+            let jump: Duration = published.isEmpty ? .zero : .seconds(86400 * 30)
+            for output in order.handle(next, at: Moment(now: now, wall: now + jump)) {
+                switch output {
+                case .publish(let challenge): published.append(challenge)
+                case .send(let request): input = .received(authority.respond(to: request, published: published))
+                case .wait(let time):
+                    now = now + time
+                    input = .waited
+                case .done(let result): _ = try result.get()
+                }
+            }
+        }
+        #expect(authority.requests.last == "certificate")
     }
 
     // MARK: Hostile authorities

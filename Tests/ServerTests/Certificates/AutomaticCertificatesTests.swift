@@ -4,6 +4,7 @@ import NIOCore
 import NIOPosix
 import NIOSSL
 import SwiftASN1
+import Synchronization
 import Testing
 import Wire
 import X509
@@ -98,6 +99,137 @@ struct AutomaticCertificatesTests {
         }
     }
 
+    /// Two people who chat in the session of a match.
+    private struct Chat: Sendable {
+        var ann: SocketClient
+        var bob: SocketClient
+        var joined: SessionNotice.Joined
+
+        init(_ server: TestServer) async throws {
+            let tls = try CertificateFiles.trustingContext()
+            let ann = try await SocketClient.connect(port: server.port, tls: tls)
+            let bob = try await SocketClient.connect(port: server.port, tls: tls)
+            try await ann.greet()
+            try await bob.greet()
+            async let annMeets = ann.meet()
+            async let bobMeets = bob.meet()
+            let (first, second) = try await (annMeets, bobMeets)
+            (self.ann, self.bob) = (ann, bob)
+            joined = try await ann.join(first.publish)
+            _ = try await bob.join(second.publish)
+        }
+
+        /// Checks that a message of one person reaches the other.
+        func relay(_ text: String) async throws {
+            try await ann.say(.session(.signal(.init(session: joined.session, type: "chat", data: text))))
+            let heard = try await bob.hear(text) {
+                if case .session(.signal(let signal)) = $0, signal.data == text { signal.from } else { nil }
+            }
+            #expect(heard == joined.connection.id)
+        }
+    }
+
+    @Test("ten chats continue while the certificate is renewed")
+    func tenChats() async throws {
+        let pebble = try await RunningPebble()
+        let log = LogLines()
+        try await TestServer.run(logger: log.logger, { Self.configure(&$0, pebble, port: pebble.httpPort) }) { server in
+            let (_, issued) = try await Self.connect(server, log)
+            var chats: [Chat] = []
+            for _ in 0..<10 { chats.append(try await Chat(server)) }
+            for (index, chat) in chats.enumerated() { try await chat.relay("before \(index)") }
+            try FileManager.default.removeItem(atPath: try Self.files(pebble, server.dataDirectory).certificatePath)
+            _ = try await Self.connect(server, otherThan: issued, log)
+            for (index, chat) in chats.enumerated() {
+                try await chat.relay("after \(index)")
+                for client in [chat.ann, chat.bob] {
+                    #expect(await client.closeCode == nil)
+                    let certificate = try #require(try await client.certificate)
+                    #expect(try Certificate(derEncoded: certificate.toDERBytes()) == issued, "the first connection")
+                }
+            }
+        }
+    }
+
+    /// The machine's clocks, which a test can set forward as after a sleep of the machine.
+    private final class ShiftedClock: Sendable {
+        private let shift = Mutex(Duration.zero)
+
+        var source: ClockSource {
+            ClockSource(
+                wall: { ClockSource.system.wall() + self.shift.withLock { $0 } }, awake: ClockSource.system.awake,
+                total: { ClockSource.system.total() + self.shift.withLock { $0 } })
+        }
+
+        func sleep(_ duration: Duration) { shift.withLock { $0 += duration } }
+    }
+
+    @Test("a stored certificate is renewed when its time has come, and a WebSocket stays open")
+    func renewalByTime() async throws {
+        let pebble = try await RunningPebble()
+        let folder = NSTemporaryDirectory() + "confab-renewal-\(UUID().uuidString)"
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let log = LogLines()
+        let issued = try await TestServer.run(
+            dataDirectory: folder, logger: log.logger, { Self.configure(&$0, pebble, port: pebble.httpPort) }
+        ) { server in
+            let (client, certificate) = try await Self.connect(server, log)
+            try await client.close()
+            return certificate
+        }
+        let clock = ShiftedClock()
+        let lifetime = issued.notValidAfter.timeIntervalSince(issued.notValidBefore)
+        try await TestServer.run(
+            dataDirectory: folder, logger: log.logger, clock: clock.source,
+            { Self.configure(&$0, pebble, port: pebble.httpPort) }
+        ) { server in
+            let (client, stored) = try await Self.connect(server, log)
+            #expect(stored == issued)
+            clock.sleep(.seconds(lifetime / 2))
+            let (second, early) = try await Self.connect(server, log)
+            #expect(early == issued, "it was renewed too early")
+            clock.sleep(.seconds(lifetime / 4))
+            let (third, renewed) = try await Self.connect(server, otherThan: issued, log)
+            #expect(renewed.publicKey != issued.publicKey)
+            for client in [client, second, third] {
+                try await client.say(.roulette(.count))
+                _ = try await client.hear("count") { if case .roulette(.count) = $0 { true } else { nil } }
+                #expect(await client.closeCode == nil)
+            }
+        }
+    }
+
+    private static func files(_ pebble: RunningPebble, _ directory: String) throws -> ACMEFiles {
+        try #require(ACMEFiles(configuration(pebble, directory)))
+    }
+
+    private static func configuration(_ pebble: RunningPebble, _ directory: String) -> ConfabConfiguration {
+        var configuration = ConfabConfiguration()
+        configure(&configuration, pebble, port: pebble.httpPort)
+        configuration.dataDirectory = directory
+        return configuration
+    }
+
+    @Test("the account gets a new key, with which the server gets its next certificate")
+    func keyRotation() async throws {
+        let pebble = try await RunningPebble()
+        let log = LogLines()
+        try await TestServer.run(logger: log.logger, { Self.configure(&$0, pebble, port: pebble.httpPort) }) { server in
+            let (_, issued) = try await Self.connect(server, log)
+            let files = try Self.files(pebble, server.dataDirectory)
+            let old = try files.accountKey()
+            let configuration = Self.configuration(pebble, server.dataDirectory)
+            #expect(try await AccountKeyRotation.run(configuration) == "The account has a new key.")
+            let new = try files.accountKey()
+            #expect(new.rawRepresentation != old.rawRepresentation)
+            #expect(!FileManager.default.fileExists(atPath: files.nextAccountPath) && files.exposures() == [])
+            try FileManager.default.removeItem(atPath: files.certificatePath)
+            _ = try await Self.connect(server, otherThan: issued, log)
+            #expect(try files.accountKey().rawRepresentation == new.rawRepresentation)
+            #expect(!log.contains("No certificate."), "\(log.all.suffix(5))")
+        }
+    }
+
     @Test("plain HTTP leads to HTTPS")
     func redirect() async throws {
         let pebble = try await RunningPebble()
@@ -122,6 +254,13 @@ struct AutomaticCertificatesTests {
             let line = try #require(log.all.first { $0.contains("could not verify the domain") })
             #expect(line.contains("The authority says:") && line.contains("port 80"), "\(line)")
             #expect(line.contains("challenge_failed"), "\(line)")
+            let failure = try #require(try Self.files(pebble, server.dataDirectory).failure())
+            #expect(failure.event.contains("The authority says:"), "\(failure)")
+            // What `confab doctor` says about it.
+            let machine = MachineProbe(configuration: Self.configuration(pebble, server.dataDirectory))
+            let finding = try #require(machine.certificateFiles(now: Timestamp(milliseconds: 0)))
+            #expect(finding.outcome == .failed && finding.seen.contains(failure.event), "\(finding)")
+            #expect(finding.fix?.contains("port 80") == true, "\(finding)")
             let (client, certificate) = try await Self.connect(server)
             #expect(certificate.notValidAfter <= Date(), "nobody should trust this certificate")
             try await client.close()

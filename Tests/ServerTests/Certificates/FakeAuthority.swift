@@ -23,6 +23,8 @@ struct FakeAuthority {
     var challengeError: JSONValue = .null
     /// How long certificates are valid.
     var lifetime: TimeInterval = 90 * 86400
+    /// The key of an account that exists; nil if there is none yet.
+    var knownKey: P256.Signing.PublicKey?
     /// The key that certificates get instead of that of the request.
     var wrongKey: P256.Signing.PublicKey?
 
@@ -70,7 +72,8 @@ struct FakeAuthority {
         json(
             200,
             """
-            {"newNonce":"\(base)/new-nonce","newAccount":"\(base)/new-account","newOrder":"\(base)/new-order","meta":\(meta)}
+            {"newNonce":"\(base)/new-nonce","newAccount":"\(base)/new-account","newOrder":"\(base)/new-order",\
+            "keyChange":"\(base)/key-change","meta":\(meta)}
             """)
     }
 
@@ -130,6 +133,11 @@ struct FakeAuthority {
     ) -> ACMEResponse {
         let isGet = message.payload == nil
         switch name {
+        case "new-account" where message.payload?["onlyReturnExisting"] == .bool(true):
+            guard account.rawRepresentation == knownKey?.rawRepresentation else {
+                return Self.problem(400, "accountDoesNotExist", "no account of this key")
+            }
+            return Self.json(200, #"{"status":"valid"}"#, ["location": Self.base + "/account/1"])
         case "new-account":
             if message.payload?["termsOfServiceAgreed"] != .bool(true) { violations.append("terms not agreed") }
             contacts.append(message.payload?["contact"] ?? .null)
@@ -152,11 +160,38 @@ struct FakeAuthority {
             issue(message.payload?.text("csr") ?? "")
             return order(200)
         case "order": return order(200)
+        case "key-change": return changeKey(message, account, url: request.url)
         case "certificate":
             if request.accept != "application/pem-certificate-chain" { violations.append("wrong Accept") }
             return ACMEResponse(status: 200, body: Array(chain.utf8))
         default: return ACMEResponse(status: 404)
         }
+    }
+
+    /// Checks the inner message as §7.3.5 requires.
+    private mutating func changeKey(
+        _ message: SignedMessage, _ account: P256.Signing.PublicKey, url: String
+    ) -> ACMEResponse {
+        guard let payload = message.payload, let protected = payload.text("protected"),
+            let content = payload.text("payload"), let signature = payload.text("signature"),
+            let inner = SignedMessage(protected: protected, content: content, signature: signature),
+            case .object(let jwk)? = inner.header["jwk"], let newKey = SignedMessage.key(jwk)
+        else {
+            violations.append("the payload of the key change is not signed")
+            return ACMEResponse(status: 400)
+        }
+        if !inner.isSigned(by: newKey) { violations.append("the new key has not signed") }
+        if inner.header.text("url") != url { violations.append("the inner message is for another URL") }
+        if inner.header["nonce"] != nil { violations.append("the inner message has a nonce") }
+        if inner.payload?.text("account") != Self.base + "/account/1" { violations.append("the account is missing") }
+        guard case .object(let oldKey)? = inner.payload?["oldKey"],
+            SignedMessage.key(oldKey)?.rawRepresentation == account.rawRepresentation
+        else {
+            violations.append("the old key is missing")
+            return ACMEResponse(status: 400)
+        }
+        knownKey = newKey
+        return Self.json(200, #"{"status":"valid"}"#)
     }
 
     private static func token(_ index: Int) -> String { "token-\(index)-of-at-least-22-characters" }

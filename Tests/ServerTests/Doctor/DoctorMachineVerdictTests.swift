@@ -131,6 +131,21 @@ import Wire
         #expect(verdict(nil).outcome == .failed && verdict(nil).seen.contains("no such file"))
     }
 
+    @Test("an order that failed is found with the authority's sentence, as a fault only without a valid certificate")
+    func orders() {
+        let event = "The authority could not verify the domain a.example. The authority says: NXDOMAIN."
+        func verdict(_ certificate: DoctorFinding?) -> DoctorFinding {
+            DoctorVerdicts.certificateOrder("/c.pem", event, fix: "Check the records.", certificate)
+        }
+        let valid = DoctorFinding.passed(.certificateFiles, "/c.pem", "/c.pem is valid.")
+        let expired = DoctorFinding.failed(.certificateFiles, "/c.pem", "It has expired.", fix: "Renew it.")
+        #expect(verdict(nil).outcome == .failed && verdict(valid).outcome == .warning)
+        #expect(verdict(expired).outcome == .failed)
+        for finding in [verdict(nil), verdict(valid), verdict(expired)] {
+            #expect(finding.seen.contains("NXDOMAIN") && finding.fix == "Check the records.")
+        }
+    }
+
     @Test("docs/operations.md lists exactly the checks")
     func documented() throws {
         let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()

@@ -121,6 +121,22 @@ import Wire
         #expect(history.samples.map(\.cores) == [nil, nil, 0])
     }
 
+    @Test("the overview says why the server could not get a certificate, until it could")
+    func certificateTrouble() {
+        let keeper = AdminFigureKeeper(startedAt: start)
+        func text() -> String {
+            let response = GateResponse.overview(
+                keeper.history, since: start, now: start, startedAt: start,
+                certificateTrouble: keeper.certificateTrouble)
+            return String(decoding: response.body, as: UTF8.self)
+        }
+        #expect(!text().contains("certificateTrouble"))
+        keeper.note(certificateTrouble: "The authority says: NXDOMAIN.")
+        #expect(text().contains(#""certificateTrouble":"The authority says: NXDOMAIN.""#))
+        keeper.note(certificateTrouble: nil)
+        #expect(!text().contains("certificateTrouble"))
+    }
+
     @Test("an hour is kept")
     func bounds() {
         var history = AdminHistory()

@@ -20,11 +20,13 @@ struct TestServer: Sendable {
     ///   - recorder: what records sessions; nil for the server's own recorder.
     ///   - broadcaster: what composes broadcasts; nil for the server's own, if it has one.
     ///   - admin: what gets the port of the operator's page, if the configuration enables it.
+    ///   - clock: the machine's clocks.
     ///   - configure: changes settings. All timeouts are settings, so tests can shorten them.
     static func run<Result: Sendable>(
         dataDirectory: String? = nil, prometheus: PrometheusMetrics? = nil, supervisor: Supervisor? = nil,
         logger: Logger? = nil, log: LogSettings? = nil, reloading: Reloading? = nil,
         recorder: TestServerRecorder? = nil, broadcaster: TestServerBroadcaster? = nil, admin: AdminPort? = nil,
+        clock: ClockSource = .system,
         _ configure: (inout ConfabConfiguration) -> Void = { _ in },
         _ body: @escaping @Sendable (TestServer) async throws -> Result
     ) async throws -> Result {
@@ -52,6 +54,7 @@ struct TestServer: Sendable {
         server.makeRecorder = recorder?.make
         server.makeBroadcaster = broadcaster?.make
         if let admin { server.onAdminReady = { admin.announce.yield($0) } }
+        server.clockSource = clock
         let running = server
         // Not a child task, so that a test that fails or exceeds its time limit does not cancel its server too. Hummingbird
         // starts its graceful shutdown in a task of its own. If the server were canceled meanwhile, that task could find the

@@ -3,7 +3,8 @@
 
 /** @typedef {'overview' | 'reports' | 'bans' | 'sessions' | 'recordings' | 'audit'} Tab */
 /** @typedef {{at: number, [figure: string]: number}} Sample what the server counted at one moment (`AdminSample` in Swift) */
-/** @typedef {{version: string, now: number, startedAt: number, intervalMs: number, keptSamples: number, samples: Sample[]}} Overview */
+/** @typedef {{version: string, now: number, startedAt: number, intervalMs: number, keptSamples: number, samples: Sample[],
+ *   certificateTrouble?: string}} Overview why the server could not get a certificate, in its sentences */
 /** @typedef {{at: number, from: 'reporter' | 'reported', text: string}} ChatLine */
 /**
  * @typedef {{id: number, at: number, closedAt?: number, matchId: string, reason: string, against: string, againstAddress: string, by: string,

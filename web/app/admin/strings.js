@@ -39,6 +39,8 @@ const en = {
   chart: /** @param {string} name @param {string} now @param {string} range */ (name, now, range) => `${name}: ${now} now, ${range}`,
   about: /** @param {string} version @param {string} since */ (version, since) => `Confab ${version}, running since ${since}. Received and sent are media over UDP.`,
 
+  certificateTrouble: /** @param {string} why */ (why) => `The server could not get a certificate. ${why}`,
+
   showClosed: 'Also show closed reports',
   noReports: 'No open reports.',
   noReportsAtAll: 'No reports.',

@@ -107,6 +107,8 @@ export class View {
       setAttribute(drawn.area, 'd', area);
       setAttribute(drawn.svg, 'aria-label', words.chart(/** @type {Record<string, string>} */ (words.charts)[chart.key], text(now), range));
     }
+    show(box('certificate-trouble'), overview.certificateTrouble !== undefined);
+    setText(box('certificate-trouble'), overview.certificateTrouble === undefined ? '' : words.certificateTrouble(overview.certificateTrouble));
     setText(box('about'), words.about(overview.version, timeText(overview.startedAt, language)));
   }
 

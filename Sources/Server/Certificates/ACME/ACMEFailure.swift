@@ -34,9 +34,12 @@ struct ACMEFailure: Error, Equatable, Sendable, CustomStringConvertible {
     var retryAfter: Duration?
 
     /// The sentences for the operator: what happened, what the authority says, and what to do.
-    var description: String {
+    var description: String { "\(event) \(advice)" }
+
+    /// What happened, and what the authority says, on one line.
+    var event: String {
         let end = detail.last.map { ".!?".contains($0) } == false ? "." : ""
-        return "\(reason)\(detail.isEmpty ? "" : " The authority says: \(detail)\(end)") \(advice)"
+        return "\(reason)\(detail.isEmpty ? "" : " The authority says: \(detail)\(end)")"
     }
 
     /// The failure for a response that violates the protocol. `what` completes "is not valid: …".
@@ -44,6 +47,20 @@ struct ACMEFailure: Error, Equatable, Sendable, CustomStringConvertible {
         ACMEFailure(
             code: .badResponse, reason: "The authority's response is not valid: \(what).",
             advice: "Check acme.directory.")
+    }
+
+    /// The failure for a request without a response, for the given reason.
+    static func unreachable(_ reason: String) -> ACMEFailure {
+        ACMEFailure(
+            code: .unreachable, reason: "The authority does not respond (\(ACMEProblem.sentence(reason))).",
+            advice: "The server tries again later. Check the network, DNS, acme.directory and acme.authorities.")
+    }
+
+    /// The failure of the account's key to sign.
+    static func cannotSign(_ error: any Error) -> ACMEFailure {
+        ACMEFailure(
+            code: .local, reason: "The account's key cannot sign (\(error)).",
+            advice: "Delete account.pem in the authority's folder to make a new account.")
     }
 
     /// The failure for an order that takes too long. `what` completes "did not finish in time: …".

@@ -37,6 +37,22 @@ struct ACMEResponse: Equatable, Sendable {
         return object
     }
 
+    /// The nonce for the next request (RFC 8555 §6.5.1); nil if there is none that is usable.
+    var nonce: String? {
+        guard let text = headers["replay-nonce"], (1...512).contains(text.utf8.count),
+            Base64URL.decode(text.utf8) != nil
+        else { return nil }
+        return text
+    }
+
+    /// The URL in `Location`.
+    func location() throws(ACMEFailure) -> String {
+        guard let url = headers["location"], ACMEURL.isUsable(url) else {
+            throw .badResponse("it has no usable Location")
+        }
+        return url
+    }
+
     /// The time in `Retry-After`; nil if there is none. Dates are ignored, because they need the authority's clock.
     var retryAfter: Duration? {
         guard let text = headers["retry-after"], let seconds = Int64(text), seconds >= 0 else { return nil }
@@ -95,6 +111,8 @@ struct ACMEDirectory: Equatable, Sendable {
     var newAccount: String
     /// Where to order certificates.
     var newOrder: String
+    /// Where to change the key of the account; nil if the authority does not allow it.
+    var keyChange: String?
     /// The URL of the terms of service; nil if there are none.
     var terms: String?
     /// Whether accounts must belong to an account that was made elsewhere (§7.3.4).
@@ -106,6 +124,7 @@ struct ACMEDirectory: Equatable, Sendable {
             let newOrder = object.url("newOrder")
         else { return nil }
         (self.newNonce, self.newAccount, self.newOrder) = (newNonce, newAccount, newOrder)
+        keyChange = object.url("keyChange")
         var meta = JSONObject()
         if case .object(let found)? = object["meta"] { meta = found }
         terms = meta.text("termsOfService").map { ACMEProblem.sentence($0) }

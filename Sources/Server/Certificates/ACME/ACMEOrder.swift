@@ -1,4 +1,5 @@
 import Crypto
+import Signaling
 import Wire
 
 /// Gets one certificate from an ACME server (RFC 8555), with challenges of the type `http-01`.
@@ -101,18 +102,21 @@ struct ACMEOrder {
     private var refusedNonces = 0
     private var requests = 0
     private var polls = 0
+    /// When the order must end, on the clock of `Moment.now`.
     private var end: Timestamp?
+    /// The time of day when the order began.
+    private var startedAt: Timestamp?
     private var outputs: [Output] = []
 
     /// Makes an order that begins with the input `start`.
     init(_ settings: Settings) { self.settings = settings }
 
     /// Handles an input. Ignores inputs that do not fit the current step, such as a response after the end.
-    mutating func handle(_ input: Input, now: Timestamp) -> [Output] {
+    mutating func handle(_ input: Input, at moment: Moment) -> [Output] {
         outputs = []
         do throws(ACMEFailure) {
-            if let end, now >= end, !isDone { throw .timedOut(expectation) }
-            try take(input, now)
+            if let end, moment.now >= end, !isDone { throw .timedOut(expectation) }
+            try take(input, moment)
         } catch {
             finish(.failure(error))
         }
@@ -121,10 +125,10 @@ struct ACMEOrder {
 
     private var isDone: Bool { if case .done = step { true } else { false } }
 
-    private mutating func take(_ input: Input, _ now: Timestamp) throws(ACMEFailure) {
+    private mutating func take(_ input: Input, _ moment: Moment) throws(ACMEFailure) {
         switch (step, input) {
         case (.idle, .start):
-            end = now + Self.timeLimit
+            (end, startedAt) = (moment.now + Self.timeLimit, moment.wall)
             step = .directory
             try send(ACMERequest(method: .get, url: settings.directory))
         case (.directory, .received(let response)): try read(directory: response)
@@ -139,9 +143,7 @@ struct ACMEOrder {
             try read(response, to: post)
         case (.pause(let post), .waited): try self.post(post)
         case (.directory, .lost(let reason)), (.nonce, .lost(let reason)), (.answer, .lost(let reason)):
-            throw ACMEFailure(
-                code: .unreachable, reason: "The authority does not respond (\(ACMEProblem.sentence(reason))).",
-                advice: "The server tries again later. Check the network, DNS, acme.directory and acme.authorities.")
+            throw .unreachable(reason)
         default: break
         }
     }
@@ -167,9 +169,7 @@ struct ACMEOrder {
                 post.payload, with: settings.accountKey, as: account.map { .account($0) } ?? .publicKey, nonce: nonce,
                 url: post.url)
         } catch {
-            throw ACMEFailure(
-                code: .local, reason: "The account's key cannot sign (\(error)).",
-                advice: "Delete account.pem in the authority's folder to make a new account.")
+            throw .cannotSign(error)
         }
         step = .answer(post)
         try send(ACMERequest(method: .post, url: post.url, accept: post.accept, body: body))
@@ -177,10 +177,7 @@ struct ACMEOrder {
 
     /// Keeps the nonce of the response for the next request (§6.5.1).
     private mutating func keepNonce(_ response: ACMEResponse) {
-        guard let text = response.headers["replay-nonce"], (1...512).contains(text.utf8.count),
-            Base64URL.decode(text.utf8) != nil
-        else { return }
-        nonce = text
+        if let text = response.nonce { nonce = text }
     }
 
     /// Sends the request after a wait: what the authority asks for, but at least a second and at most a minute.
@@ -216,7 +213,7 @@ struct ACMEOrder {
         guard (200..<300).contains(response.status) else { return try readError(response, to: post) }
         switch post.purpose {
         case .account:
-            account = try location(of: response)
+            account = try response.location()
             let names = settings.domains.map { domain in
                 JSONValue.object(
                     JSONObject([
@@ -232,7 +229,7 @@ struct ACMEOrder {
             poll(Post(purpose: .authorization, url: url), after: response)
         case .finalization, .status: try readOrder(response)
         case .certificate:
-            finish(.success(try IssuedCertificate(response.body, settings, now: end.map { $0 - Self.timeLimit })))
+            finish(.success(try IssuedCertificate(response.body, settings, now: startedAt)))
         }
     }
 
@@ -244,15 +241,8 @@ struct ACMEOrder {
         try self.post(post)
     }
 
-    private func location(of response: ACMEResponse) throws(ACMEFailure) -> String {
-        guard let url = response.headers["location"], ACMEURL.isUsable(url) else {
-            throw .badResponse("it has no usable Location")
-        }
-        return url
-    }
-
     private mutating func place(_ response: ACMEResponse) throws(ACMEFailure) {
-        let url = try location(of: response)
+        let url = try response.location()
         guard let order = response.object, let finalize = order.url("finalize"),
             case .array(let elements)? = order["authorizations"], (1...settings.domains.count).contains(elements.count)
         else { throw .badResponse("it is not an order") }

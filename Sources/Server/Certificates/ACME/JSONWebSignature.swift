@@ -27,21 +27,30 @@ enum JSONWebSignature {
         _ payload: JSONObject?, with key: P256.Signing.PrivateKey, as reference: KeyReference, nonce: String,
         url: String
     ) throws -> [UInt8] {
+        json(try message(payload, with: key, as: reference, nonce: nonce, url: url))
+    }
+
+    /// Returns a signed message, which can be the payload of another one.
+    ///
+    /// - Parameter nonce: nil for a message inside another one, which has the nonce (RFC 8555 §7.3.5).
+    static func message(
+        _ payload: JSONObject?, with key: P256.Signing.PrivateKey, as reference: KeyReference, nonce: String?,
+        url: String
+    ) throws -> JSONObject {
         var header = JSONObject([.init(name: "alg", value: .string("ES256"))])
         switch reference {
         case .publicKey: header.members.append(.init(name: "jwk", value: .object(publicJWK(key.publicKey))))
         case .account(let account): header.members.append(.init(name: "kid", value: .string(account)))
         }
-        header.members.append(.init(name: "nonce", value: .string(nonce)))
+        if let nonce { header.members.append(.init(name: "nonce", value: .string(nonce))) }
         header.members.append(.init(name: "url", value: .string(url)))
         let protected = Base64URL.encode(json(header))
         let content = payload.map { Base64URL.encode(json($0)) } ?? ""
         let signature = try key.signature(for: Data("\(protected).\(content)".utf8))
-        return json(
-            JSONObject([
-                .init(name: "protected", value: .string(protected)), .init(name: "payload", value: .string(content)),
-                .init(name: "signature", value: .string(Base64URL.encode(signature.rawRepresentation))),
-            ]))
+        return JSONObject([
+            .init(name: "protected", value: .string(protected)), .init(name: "payload", value: .string(content)),
+            .init(name: "signature", value: .string(Base64URL.encode(signature.rawRepresentation))),
+        ])
     }
 
     /// The public key as a JWK, with its members in the order that the thumbprint requires.
