@@ -275,7 +275,7 @@ public struct ConfabServer: Sendable {
                 )
             )
         }
-        services += try adminServices(gateway, media?.plane, clock)
+        services += try adminServices(gateway, media?.plane, clock, live)
         if let composer { services.append(ComposerStop(composer: composer)) }
         if let uploads = try await ArchiveUploads(configuration.archives.bucket, gateway, archives, clock) {
             services.append(uploads)
@@ -305,7 +305,7 @@ public struct ConfabServer: Sendable {
 
     /// Returns the services of the operator's page; none if it is off.
     private func adminServices(
-        _ gateway: NIOLoopBound<Gateway>, _ media: MediaPlane?, _ clock: ServerClock
+        _ gateway: NIOLoopBound<Gateway>, _ media: MediaPlane?, _ clock: ServerClock, _ live: LiveConfiguration
     ) throws -> [any Service] {
         guard configuration.admin.port != nil else { return [] }
         let token = try configuration.admin.token ?? AdminTokenFile.open(in: configuration.dataDirectory)
@@ -322,7 +322,7 @@ public struct ConfabServer: Sendable {
             AdminSampler(
                 gateway: gateway, media: media, clock: clock, keeper: keeper, certificate: ACMEFiles(configuration)),
             AdminEndpoint(
-                configuration: configuration, token: token, figures: keeper,
+                configuration: configuration, live: live, token: token, figures: keeper,
                 desk: AdminDesk(gateway: gateway, storage: storage, clock: clock), logger: logger,
                 onReady: onAdminReady),
         ]

@@ -175,6 +175,31 @@ import Wire
         }
     }
 
+    @Test("the operator's page follows a reload of the trusted proxies")
+    func operatorsProxies() async throws {
+        let (lines, file, started, admin) = (LogLines(), File(), Started(), AdminPort())
+        try await TestServer.run(
+            logger: lines.logger, log: lines.settings, reloading: file.reloading { started.configuration },
+            admin: admin,
+            { configuration in
+                configuration.admin.port = 0
+                started.keep(configuration)
+            }
+        ) { server in
+            let page = "http://127.0.0.1:\(try await admin.opened())/admin/api/overview"
+            let place = try WHIPPlace(server)
+            func guess(_ address: String) async throws -> Int {
+                try await place.ask("GET", page, token: "wrong", ["X-Forwarded-For": address]).status
+            }
+            // No proxy is trusted, so all guesses are from this machine.
+            for number in 1...10 { #expect(try await guess("203.0.113.\(number)") == 401) }
+            #expect(try await guess("203.0.113.11") == 429)
+            file.write("trustedProxies: [127.0.0.1]\n")
+            try await reloaded(lines)
+            for number in 1...12 { #expect(try await guess("203.0.113.\(number)") == 401, "another address") }
+        }
+    }
+
     @Test("moderators may record as soon as the setting is reloaded, also those who had joined before")
     func recording() async throws {
         let (lines, file, started) = (LogLines(), File(), Started())

@@ -137,6 +137,7 @@ struct StorageTests: StorageFixtures {
         try await withStorage { storage in
             for second in [2, 3, 1, 3] { try await storage.commit([.report(report(at: now + .seconds(second)))]) }
             let all = try await storage.reports(includingClosed: false, limit: 10)
+            #expect(try await storage.openReportCount() == all.count)
             #expect(all.map { $0.report.createdAt - now } == [.seconds(3), .seconds(3), .seconds(2), .seconds(1)])
             #expect(all[0].id > all[1].id)
             #expect(try await storage.reports(includingClosed: false, limit: 2) == Array(all.prefix(2)))

@@ -385,15 +385,15 @@ extension ConfabConfiguration {
     }
 }
 
-extension ConfabConfiguration.Metrics {
-    /// True if the request's `Host` is an IP address, `localhost` or ``host``.
-    ///
-    /// The owner of a web page can make the page's host name resolve to 127.0.0.1. The page can then read the responses
-    /// from a server there (DNS rebinding), but its requests contain that host name.
-    ///
-    /// - Parameter authority: host and port. Nil if there is none, as in HTTP/1.0. Such a request is allowed, because
-    ///   browsers always send the header.
-    public func allows(host authority: String?) -> Bool {
+extension ConfabConfiguration {
+    /// True if the `Host` of a request to the operator's page is an IP address, `localhost`, `admin.host` or the host of
+    /// `publicURL`. The parameter is as in ``Metrics/allows(host:)``.
+    func allowsAdmin(host authority: String?) -> Bool {
+        Self.isOwn(authority, names: [admin.host] + (publicURL.map { [WebURLText.host($0)] } ?? []))
+    }
+
+    /// True if the host of an authority is an IP address, `localhost` or one of the names.
+    fileprivate static func isOwn(_ authority: String?, names: [String]) -> Bool {
         guard let authority else { return true }
         let name: Substring
         if authority.hasPrefix("[") {
@@ -402,6 +402,18 @@ extension ConfabConfiguration.Metrics {
             return IPAddress(name) != nil
         }
         name = authority.prefix { $0 != ":" }
-        return IPAddress(name) != nil || ["localhost", host.lowercased()].contains(name.lowercased())
+        let found = name.lowercased()
+        return IPAddress(name) != nil || found == "localhost" || names.contains { $0.lowercased() == found }
     }
+}
+
+extension ConfabConfiguration.Metrics {
+    /// True if the request's `Host` is an IP address, `localhost` or ``host``.
+    ///
+    /// The owner of a web page can make the page's host name resolve to 127.0.0.1. The page can then read the responses
+    /// from a server there (DNS rebinding), but its requests contain that host name.
+    ///
+    /// - Parameter authority: host and port. Nil if there is none, as in HTTP/1.0. Such a request is allowed, because
+    ///   browsers always send the header.
+    public func allows(host authority: String?) -> Bool { ConfabConfiguration.isOwn(authority, names: [host]) }
 }

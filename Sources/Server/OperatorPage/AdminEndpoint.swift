@@ -19,12 +19,15 @@ struct AdminEndpoint: Service {
     private static let maxConnections = 32
     /// Maximum size of a request's body in bytes.
     private static let maxBodySize = 4096
+    /// Maximum size of the head of a request in bytes. A token has at most 256.
+    private static let maxHeadSize = 16 << 10
     /// Sessions, and members of each session, in one response.
-    private static let (maxSessions, maxMembers) = (100, 50)
+    private static let (maxSessions, maxMembers) = (25, 50)
     /// Archives and broadcasts in one response.
     private static let maxRecordings = 25
 
     let configuration: ConfabConfiguration
+    let live: LiveConfiguration
     let token: SecretText
     let figures: AdminFigureKeeper
     let desk: AdminDesk
@@ -43,7 +46,7 @@ struct AdminEndpoint: Service {
 
     private static let routes: [(HTTPRequest.Method, String, Handler)] = [
         (.get, "/admin/api/overview", { try await $0.overview($1) }),
-        (.get, "/admin/api/sessions", { endpoint, _ in try await endpoint.sessions() }),
+        (.get, "/admin/api/sessions", { try await $0.sessions($1) }),
         (.get, "/admin/api/reports", { try await $0.reports($1) }),
         (.post, "/admin/api/reports/:id/ban", { try await $0.banReported($1) }),
         (.post, "/admin/api/reports/:id/dismiss", { try await $0.dismiss($1) }),
@@ -60,8 +63,16 @@ struct AdminEndpoint: Service {
         var logger = logger
         logger[metadataKey: "serves"] = "operators"
         let (ready, onReady) = (self.logger, onReady)
+        // As on the public port, so that connections of clients that do nothing do not keep operators out.
+        let idleTimeout = configuration.limits.requestHeaderTimeout * 6
         let application = Application(
             router: router(),
+            server: .http1(
+                configuration: .init(
+                    idleTimeout: TimeAmount(idleTimeout),
+                    httpDecoderConfiguration: .init(
+                        maxHeaderFieldSize: Self.maxHeadSize, maxHeaderListSize: Self.maxHeadSize,
+                        maxHeaderFieldCount: 100))),
             configuration: .init(
                 address: .hostname(host, port: port),
                 availableConnectionsDelegate: MaximumAvailableConnections(Self.maxConnections)),
@@ -86,6 +97,8 @@ struct AdminEndpoint: Service {
         let router = Router(context: Routes.Context.self, options: .autoGenerateHeadEndpoints)
         let files = WebFiles(directory: configuration.webDirectory)
         let door = AdminDoorKeeper(token)
+        // A middleware applies to the routes that are added after it.
+        router.add(middleware: AdminHostCheck<Routes.Context>(configuration: configuration))
         for (method, path, handler) in Self.routes {
             router.on(RouterPath(path), method: method) { request, context in
                 await respond(to: request, context, door, handler).routed()
@@ -105,7 +118,7 @@ struct AdminEndpoint: Service {
         to request: Request, _ context: Routes.Context, _ door: AdminDoorKeeper, _ handler: Handler
     ) async -> GateResponse {
         let headers = HTTPHeaders(request.headers)
-        let address = configuration.clientAddress(headers, from: context.channel.remoteAddress)
+        let address = live.current.clientAddress(headers, from: context.channel.remoteAddress)
         do {
             switch door.check(headers.bearerToken, from: address, now: desk.clock.now) {
             case .admitted: break
@@ -151,21 +164,25 @@ struct AdminEndpoint: Service {
             startedAt: figures.startedAt, certificateTrouble: figures.certificateTrouble)
     }
 
-    private func sessions() async throws -> GateResponse {
+    private func sessions(_ call: Call) async throws -> GateResponse {
+        let first = max(0, call.request.uri.queryParameters.get("from").flatMap { Int($0) } ?? 0)
         let gateway = desk.gateway
         let (overview, log) = try await gateway.eventLoop.submit {
             (
-                gateway.value.runner.hub.sessionOverviews(limit: Self.maxSessions, members: Self.maxMembers),
+                gateway.value.runner.hub.sessionOverviews(
+                    from: first, limit: Self.maxSessions, members: Self.maxMembers),
                 gateway.value.adminMedia
             )
         }.get()
-        return .sessions(overview, log)
+        return .sessions(overview, from: first, pageSize: Self.maxSessions, log)
     }
 
     private func reports(_ call: Call) async throws -> GateResponse {
         let all = call.request.uri.queryParameters.get("all") == "1"
         let banned = try await desk.bannedSubjects()
-        return .reports(try await desk.reports(includingClosed: all), banned: banned)
+        return .reports(
+            try await desk.reports(includingClosed: all), openCount: try await desk.storage.openReportCount(),
+            banned: banned)
     }
 
     private func banReported(_ call: Call) async throws -> GateResponse {
@@ -216,6 +233,28 @@ struct AdminEndpoint: Service {
         return .recordings(
             try await desk.storage.archives(of: apiKey, session: nil, offset: 0, limit: Self.maxRecordings),
             try await desk.storage.broadcasts(of: apiKey, session: nil, offset: 0, limit: Self.maxRecordings))
+    }
+}
+
+/// Refuses requests whose `Host` is a name that the owner of another page may have chosen.
+///
+/// Such a page can make its host name resolve to 127.0.0.1 (DNS rebinding), and then use the operator's page as its own. It does not
+/// have the token, but it could send wrong ones.
+private struct AdminHostCheck<Context: RequestContext>: RouterMiddleware {
+    let configuration: ConfabConfiguration
+
+    func handle(
+        _ request: Request, context: Context, next: (Request, Context) async throws -> Response
+    ) async throws -> Response {
+        guard configuration.allowsAdmin(host: request.head.authority) else {
+            return GateResponse(
+                status: 403,
+                text:
+                    "Use an IP address, localhost, or the name in admin.host or publicURL in the URL. A proxy must send "
+                    + "one of them in the header Host.\n"
+            ).routed()
+        }
+        return try await next(request, context)
     }
 }
 

@@ -27,17 +27,21 @@ extension GateResponse {
     }
 
     static func sessions(
-        _ overview: (count: Int, sessions: [SessionOverview]), _ log: AdminMediaLog
+        _ overview: (count: Int, sessions: [SessionOverview]), from first: Int, pageSize: Int, _ log: AdminMediaLog
     ) -> Self {
         admin { writer in
             writer.member("count", overview.count)
+            writer.member("from", first)
+            writer.member("pageSize", pageSize)
             writer.list("sessions", overview.sessions) { $0.write($1, log) }
             writer.list("switches", log.switches.suffix(50).reversed()) { $0.write($1) }
         }
     }
 
-    static func reports(_ reports: [StoredReport], banned: Set<BanSubject>) -> Self {
+    /// - Parameter openCount: the number of all reports that are not closed.
+    static func reports(_ reports: [StoredReport], openCount: Int, banned: Set<BanSubject>) -> Self {
         admin { writer in
+            writer.member("openCount", openCount)
             writer.list("reports", reports) { $0.write($1, banned) }
         }
     }

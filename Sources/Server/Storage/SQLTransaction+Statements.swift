@@ -167,6 +167,10 @@ extension SQLTransaction {
         { try storedReport($0) }
     }
 
+    func openReportCount() throws -> Int {
+        try rows("SELECT count(*) AS number FROM report WHERE closedAt IS NULL", []).first?.value("number") ?? 0
+    }
+
     func report(id: Int64) throws -> StoredReport? {
         try rows("SELECT * FROM report WHERE id = ?", [id]).first.map { try storedReport($0) }
     }

@@ -176,6 +176,9 @@ public protocol Storage: WebhookOutbox {
     /// `includingClosed` is true.
     func reports(includingClosed: Bool, limit: Int) async throws -> [StoredReport]
 
+    /// Returns the number of all reports that are not closed.
+    func openReportCount() async throws -> Int
+
     /// Returns a report; `nil` if it does not exist or was deleted.
     func report(id: Int64) async throws -> StoredReport?
 

@@ -41,15 +41,19 @@ package struct SessionOverview: Equatable, Sendable {
 }
 
 extension Hub {
-    /// Returns the sessions with the most members, and how many sessions have members in all.
+    /// Returns sessions, those with the most members first, and how many sessions have members in all.
     ///
     /// - Parameters:
+    ///   - first: how many sessions to leave out: those before this page.
     ///   - limit: the maximum number of sessions.
     ///   - members: the maximum number of members of each session.
-    package func sessionOverviews(limit: Int, members: Int) -> (count: Int, sessions: [SessionOverview]) {
+    package func sessionOverviews(
+        from first: Int = 0, limit: Int, members: Int
+    ) -> (count: Int, sessions: [SessionOverview]) {
         var sizes: [(id: SessionID, members: Int)] = []
         sessions.forEach { if !$0.members.isEmpty { sizes.append(($0.id, $0.members.count)) } }
-        let largest = sizes.sorted { ($1.members, $0.id.text) < ($0.members, $1.id.text) }.prefix(max(0, limit))
+        let largest = sizes.sorted { ($1.members, $0.id.text) < ($0.members, $1.id.text) }
+            .dropFirst(max(0, first)).prefix(max(0, limit))
         var names: [SessionID: RoomName] = [:]
         rooms.forEach { names[$0.session] = $0.name }
         let overviews = largest.compactMap { size in

@@ -1,5 +1,7 @@
 import Foundation
 import Logging
+import NIOCore
+import NIOPosix
 import Signaling
 import Testing
 import Wire
@@ -98,6 +100,96 @@ import Wire
                 #expect(answer.status == 404, "\(path) on the public port")
             }
             #expect(try await desk.place.ask("POST", "/admin/api/bans", token: Self.token, [:], "{}").status == 404)
+        }
+    }
+
+    /// Sends text to the operator's page, and returns everything that arrives until the connection is closed.
+    private static func exchange(_ text: String, port: Int) async throws -> String {
+        let channel = try await ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup)
+            .connect(host: "127.0.0.1", port: port) { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try NIOAsyncChannel<ByteBuffer, ByteBuffer>(wrappingChannelSynchronously: channel)
+                }
+            }
+        return try await channel.executeThenClose { inbound, outbound in
+            try await outbound.write(ByteBuffer(string: text))
+            var received = ""
+            for try await part in inbound { received += String(buffer: part) }
+            return received
+        }
+    }
+
+    @Test("a request with the name of another site is refused with a sentence, whatever it asks for")
+    func rebinding() async throws {
+        try await Self.withDesk({ $0.limits.requestHeaderTimeout = .milliseconds(50) }) { _, desk in
+            let port = try #require(URL(string: desk.base)?.port)
+            for path in ["/", "/admin", "/admin/api/overview", "/app/admin/main.js", "/none"] {
+                for (host, isOwn) in [("evil.example:\(port)", false), ("localhost:\(port)", true)] {
+                    let answer = try await Self.exchange(
+                        "GET \(path) HTTP/1.1\r\nHost: \(host)\r\nConnection: close\r\n\r\n", port: port)
+                    #expect(answer.hasPrefix("HTTP/1.1 403 ") == !isOwn, "\(path) \(host): \(answer.prefix(40))")
+                    if !isOwn { #expect(answer.contains("localhost, or the name in admin.host or publicURL")) }
+                }
+            }
+        }
+    }
+
+    @Test("the names that the operator's page accepts are addresses, localhost and those of the configuration")
+    func names() {
+        var configuration = ConfabConfiguration()
+        configuration.admin.host = "desk.example.org"
+        configuration.publicURL = "https://Chat.example.org/video"
+        for host in [
+            "127.0.0.1", "127.0.0.1:9465", "[::1]:9465", "192.0.2.7", "LocalHost:1", "desk.example.org",
+            "chat.example.org:443",
+        ] {
+            #expect(configuration.allowsAdmin(host: host), "\(host)")
+        }
+        for host in ["", "evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "[evil]", "example.org"] {
+            #expect(!configuration.allowsAdmin(host: host), "\(host)")
+        }
+    }
+
+    @Test("a connection that sends nothing, or half a request, is closed after a while")
+    func idle() async throws {
+        try await Self.withDesk({ $0.limits.requestHeaderTimeout = .milliseconds(20) }) { _, desk in
+            let port = try #require(URL(string: desk.base)?.port)
+            #expect(try await Self.exchange("", port: port) == "")
+            #expect(try await Self.exchange("GET /admin HTTP/1.1\r\nHost: local", port: port) == "")
+        }
+    }
+
+    @Test("a head that is too large is refused")
+    func largeHead() async throws {
+        try await Self.withDesk({ $0.limits.requestHeaderTimeout = .milliseconds(50) }) { _, desk in
+            let port = try #require(URL(string: desk.base)?.port)
+            let header = "X-Padding: " + String(repeating: "x", count: 20_000)
+            let answer = try await Self.exchange(
+                "GET /admin HTTP/1.1\r\nHost: localhost\r\n\(header)\r\n\r\n", port: port)
+            #expect(!answer.contains("200 OK"), "\(answer.prefix(40))")
+        }
+    }
+
+    @Test("the sessions are listed in pages, and the number of open reports counts those that are not listed")
+    func pages() async throws {
+        try await Self.withDesk { server, desk in
+            for name in ["garden", "garden", "kitchen"] {
+                let client = try await server.client()
+                let entered = try await client.enter(.init(name: try #require(RoomName(name)), displayName: "Ann"))
+                _ = try await client.join(entered.admission)
+            }
+            func rooms(from first: Int) async throws -> [JSONValue?] {
+                try await desk.list("/admin/api/sessions?from=\(first)", "sessions").map { $0["room"] }
+            }
+            #expect(try await rooms(from: 0) == [.string("garden"), .string("kitchen")])
+            #expect(try await rooms(from: 1) == [.string("kitchen")])
+            #expect(try await rooms(from: 2) == [])
+            #expect(try await rooms(from: Int.max) == [])
+            #expect(try await rooms(from: -1).count == 2)
+            let page = try await desk.ask("GET", "/admin/api/sessions?from=1").object()
+            #expect(page["count"] == .integer(2) && page["from"] == .integer(1) && page["pageSize"] == .integer(25))
+            let reports = try await desk.ask("GET", "/admin/api/reports?all=1").object()
+            #expect(reports["openCount"] == .integer(0))
         }
     }
 

@@ -4,7 +4,7 @@ import { at } from '../shared/base.js';
 import { box, button, byId, input } from '../shared/dom.js';
 import { run } from '../shared/run.js';
 import { fillIn } from '../shared/strings.js';
-import { initial, step, tabAfter, tabs } from './state.js';
+import { initial, pageOf, step, tabAfter, tabs } from './state.js';
 import { adminStringsFor } from './strings.js';
 import { View } from './view.js';
 
@@ -136,6 +136,13 @@ button('notice-close').addEventListener('click', () => {
   button(`tab-${machine.state.tab}`).focus();
 });
 input('show-closed').addEventListener('change', () => dispatch({ type: 'showClosed', on: input('show-closed').checked }));
+for (const side of /** @type {const} */ (['previous', 'next'])) {
+  button(`page-${side}`).addEventListener('click', () => {
+    const { sessions } = machine.state;
+    const from = sessions && pageOf(sessions)[side];
+    if (from !== null) dispatch({ type: 'page', from });
+  });
+}
 for (const tab of tabs) button(`tab-${tab}`).addEventListener('click', () => dispatch({ type: 'tab', tab }));
 box('tabs').addEventListener('keydown', (event) => {
   const next = tabAfter(machine.state.tab, event.key);

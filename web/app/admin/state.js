@@ -21,7 +21,8 @@
  * @typedef {{id: string, mediaMode: string, room?: string, recorded: boolean, broadcast: boolean, memberCount: number, streamCount: number,
  *   members: Member[]}} Session
  */
-/** @typedef {{count: number, sessions: Session[], switches: Switch[]}} Sessions */
+/** @typedef {{count: number, sessions: Session[], switches: Switch[], from: number,
+ *   pageSize: number}} Sessions a page of them: `from` is how many come before it */
 /** @typedef {{id: string, sessionId: string, name?: string, status: string, reason: string, at: number, durationMs?: number, bytes?: number}} Recording */
 /** @typedef {{archiveCount: number, archives: Recording[], broadcastCount: number, broadcasts: Recording[]}} Recordings */
 /** @typedef {{at: number, actor: string, action: string, subject: string, detail: string}} Entry */
@@ -37,16 +38,18 @@
  * @property {Tab} tab
  * @property {Overview | null} overview
  * @property {Report[] | null} reports
+ * @property {number | null} openCount the number of open reports, which may be more than those in `reports`
  * @property {boolean} showClosed
  * @property {{count: number, bans: Ban[]} | null} bans
  * @property {Sessions | null} sessions
+ * @property {number} sessionsFrom how many sessions come before the shown page
  * @property {Recordings | null} recordings
  * @property {Entry[] | null} audit
  * @property {string[]} busy the keys of acts that wait for their answer
  * @property {{tone: 'good' | 'bad', act: Act | null, subject: string, text: string} | null} note the result of the latest act
  */
 
-/** @typedef {{type: 'enter', token: string} | {type: 'lock'} | {type: 'tick'} | {type: 'tab', tab: Tab} | {type: 'showClosed', on: boolean} |
+/** @typedef {{type: 'enter', token: string} | {type: 'lock'} | {type: 'tick'} | {type: 'tab', tab: Tab} | {type: 'showClosed', on: boolean} | {type: 'page', from: number} |
  *   {type: 'loaded', what: Tab, data: any} | {type: 'failed', trouble: Trouble} | {type: 'act', act: Act} |
  *   {type: 'acted', act: Act, data: any} | {type: 'actFailed', act: Act, trouble: Trouble} | {type: 'closeNote'}} Event */
 /** @typedef {{do: 'keep', token: string} | {do: 'forget'} | {do: 'load', what: Tab, query: string} | {do: 'act', act: Act}} Effect */
@@ -55,7 +58,7 @@ export const tabs = /** @type {readonly Tab[]} */ (['overview', 'reports', 'bans
 
 /** @returns {State} */
 export const initial = () => ({
-  phase: 'locked', trouble: null, isStale: false, tab: 'overview', overview: null, reports: null, showClosed: false, bans: null, sessions: null,
+  phase: 'locked', trouble: null, isStale: false, tab: 'overview', overview: null, reports: null, openCount: null, showClosed: false, bans: null, sessions: null, sessionsFrom: 0,
   recordings: null, audit: null, busy: [], note: null,
 });
 
@@ -63,10 +66,19 @@ export const initial = () => ({
 export const keyOf = (act) => ('report' in act ? `report ${act.report}` : `ban ${act.subject}`);
 
 /** @param {State} state @param {Tab} what @returns {Effect} */
-function load({ overview, showClosed }, what) {
+function load(state, what) {
+  return { do: 'load', what, query: queryOf(state, what) };
+}
+
+/** @param {State} state @param {Tab} what */
+function queryOf({ overview, showClosed, sessionsFrom }, what) {
   const since = overview?.samples.at(-1)?.at;
-  const query = what === 'overview' && since !== undefined ? `?since=${since}` : what === 'reports' && showClosed ? '?all=1' : '';
-  return { do: 'load', what, query };
+  switch (what) {
+    case 'overview': return since === undefined ? '' : `?since=${since}`;
+    case 'reports': return showClosed ? '?all=1' : '';
+    case 'sessions': return sessionsFrom ? `?from=${sessionsFrom}` : '';
+    default: return '';
+  }
 }
 
 /**
@@ -96,6 +108,10 @@ export function step(state, event) {
     case 'showClosed': {
       const next = { ...state, showClosed: event.on };
       return [next, [load(next, 'reports')]];
+    }
+    case 'page': {
+      const next = { ...state, sessionsFrom: Math.max(0, event.from) };
+      return [next, [load(next, 'sessions')]];
     }
     case 'loaded': return loaded(state, event.what, event.data);
     case 'failed': return failed(state, event.trouble);
@@ -129,14 +145,37 @@ function loaded(state, what, data) {
   const next = /** @type {State} */ ({ ...state, phase: 'open', trouble: null, isStale: false });
   switch (what) {
     case 'overview': next.overview = merge(state.overview, data); break;
-    case 'reports': next.reports = data.reports; break;
+    case 'reports': [next.reports, next.openCount] = [data.reports, data.openCount]; break;
     case 'bans': next.bans = data; break;
-    case 'sessions': next.sessions = data; break;
+    case 'sessions': return loadedSessions(next, data);
     case 'recordings': next.recordings = data; break;
     case 'audit': next.audit = data.entries; break;
   }
   // The first answer shows that the token is right.
   return [next, state.phase === 'opening' ? [load(next, 'reports')] : []];
+}
+
+/** @param {State} state @param {Sessions} data @returns {[State, Effect[]]} */
+function loadedSessions(state, data) {
+  // A late answer, for a page that the operator has left.
+  if (data.from !== state.sessionsFrom) return [state, []];
+  const last = Math.max(0, Math.ceil(data.count / data.pageSize) - 1) * data.pageSize;
+  if (data.from <= last) return [{ ...state, sessions: { ...data, sessions: data.sessions.slice(0, data.pageSize) } }, []];
+  // Sessions have ended, so that this page is gone.
+  const next = { ...state, sessionsFrom: last };
+  return [next, [load(next, 'sessions')]];
+}
+
+/**
+ * Returns the place of the shown page in the list of sessions, counted from 1, and where its neighbors begin; null for those that do
+ * not exist.
+ * @param {Sessions} sessions
+ */
+export function pageOf({ count, from, pageSize, sessions }) {
+  return {
+    first: from + 1, last: from + sessions.length, previous: from > 0 ? Math.max(0, from - pageSize) : null,
+    next: from + pageSize < count ? from + pageSize : null,
+  };
 }
 
 /** @param {State} state @param {Trouble} trouble @returns {[State, Effect[]]} */
@@ -159,12 +198,6 @@ export function merge(known, news) {
   const samples = [...known.samples, ...news.samples.filter(({ at }) => at > last)].slice(-news.keptSamples);
   return { ...news, samples };
 }
-
-/**
- * Returns the number of open reports; null while unknown.
- * @param {State} state
- */
-export const openReports = ({ reports }) => (reports ? reports.filter(({ closedAt }) => closedAt === undefined).length : null);
 
 /**
  * Returns the tab to which a key leads from another one; null for other keys.

@@ -72,7 +72,10 @@ const en = {
   liftBan: /** @param {string} subject */ (subject) => `Lift the ban of ${subject}`,
 
   noSessions: 'No one is in a session.',
-  moreSessions: /** @param {number} shown @param {number} count */ (shown, count) => `The largest ${shown} of ${counted(count, 'session', 'sessions')}.`,
+  pages: 'Pages of sessions',
+  previousPage: 'Previous',
+  nextPage: 'Next',
+  page: /** @param {number} first @param {number} last @param {number} count */ (first, last, count) => `${first} to ${last} of ${counted(count, 'session', 'sessions')}, the largest first`,
   room: /** @param {string} name */ (name) => `Room ${name}`,
   session: 'Session',
   modes: { routed: 'Through the server', relayed: 'Peer to peer' },

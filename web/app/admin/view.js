@@ -4,7 +4,7 @@ import { box, button, input, setAttribute, setText, show } from '../shared/dom.j
 import { rowButton, showRows } from '../shared/rows.js';
 import { charts, drawChart, size } from './charts.js';
 import { fillDurations, make, makeCard, makeLine } from './parts.js';
-import { keyOf, openReports, tabs } from './state.js';
+import { keyOf, pageOf, tabs } from './state.js';
 import {
   bytesText, lengthText, noteText, qualityText, reportsAgainst, shortID, streamText, switchText, timeText, troubleText, valueText,
 } from './words.js';
@@ -21,6 +21,8 @@ const space = 'http://www.w3.org/2000/svg';
 export class View {
   /** @type {Map<string, {value: HTMLElement, range: HTMLElement, svg: Element, line: Element, area: Element}>} */
   #charts = new Map();
+  /** @type {import('./state.js').Tab | null} the tab that was scrolled into view */
+  #scrolledTo = null;
 
   /** @param {import('./strings.js').Strings} strings @param {string} language @param {(act: Act) => void} act */
   constructor(strings, language, act) {
@@ -61,7 +63,7 @@ export class View {
 
   /** @param {State} state */
   #renderTabs(state) {
-    const open = openReports(state);
+    const open = state.openCount;
     for (const tab of tabs) {
       const element = button(`tab-${tab}`);
       const isSelected = state.tab === tab;
@@ -70,6 +72,17 @@ export class View {
       setAttribute(element, 'tabindex', isSelected ? '0' : '-1');
       show(box(`panel-${tab}`), isSelected);
     }
+    this.#scrollTo(state.tab);
+  }
+
+  /**
+   * On a phone, the chosen tab may be out of view. Only once, so that the operator can scroll the tabs.
+   * @param {import('./state.js').Tab} tab
+   */
+  #scrollTo(tab) {
+    if (this.#scrolledTo === tab) return;
+    this.#scrolledTo = tab;
+    button(`tab-${tab}`).scrollIntoView({ block: 'nearest', inline: 'nearest' });
   }
 
   /** @param {string} key */
@@ -199,8 +212,7 @@ export class View {
     const { words, language } = this;
     const shown = sessions?.sessions ?? [];
     show(box('no-sessions'), sessions !== null && shown.length === 0);
-    show(box('more-sessions'), sessions !== null && sessions.count > shown.length);
-    setText(box('more-sessions'), sessions ? words.moreSessions(shown.length, sessions.count) : '');
+    this.#renderPages(sessions);
     showRows(box('session-rows'), shown, ({ id }) => id, (session) => this.#fillSession(session));
     const switches = sessions?.switches ?? [];
     show(box('no-switches'), sessions !== null && switches.length === 0);
@@ -208,6 +220,18 @@ export class View {
     showRows(box('switch-rows'), keyed, ({ key }) => key, (change) => (
       makeLine(switchText(change, words), [timeText(change.at, language), words.receiver(shortID(change.subscriber))])
     ));
+  }
+
+  /** @param {import('./state.js').Sessions | null} sessions */
+  #renderPages(sessions) {
+    const isPaged = sessions !== null && sessions.count > sessions.pageSize;
+    show(box('session-pages'), isPaged);
+    if (!isPaged) return;
+    const { first, last, previous, next } = pageOf(sessions);
+    setText(box('page-place'), this.words.page(first, last, sessions.count));
+    // Not `disabled`, which would lose the focus.
+    setAttribute(button('page-previous'), 'aria-disabled', String(previous === null));
+    setAttribute(button('page-next'), 'aria-disabled', String(next === null));
   }
 
   /** @param {Session} session @returns {HTMLElement[]} */
