@@ -78,6 +78,17 @@ struct HTTPObservation: Equatable, Sendable {
     }
 }
 
+/// The answers to requests whose headers claim that they come from another client. The server answers 400 if what arrives
+/// contradicts itself.
+struct ForwardingObservation: Equatable, Sendable {
+    /// With `Forwarded` (RFC 7239).
+    var forwarded: HTTPObservation
+    /// With `X-Forwarded-For`.
+    var xForwardedFor: HTTPObservation
+    /// With both, which name different addresses.
+    var both: HTTPObservation
+}
+
 /// How far the conversation over the WebSocket came.
 struct SocketObservation: Equatable, Sendable {
     /// The response to the request for an upgrade.

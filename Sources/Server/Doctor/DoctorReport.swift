@@ -24,7 +24,8 @@ public struct DoctorReport: Equatable, Sendable {
             if let fix = finding.fix { lines.append("".padded(to: 9) + "Fix: " + fix) }
         }
         lines.append(
-            "\(count(.failed)) failed, \(count(.warning)) warnings, \(count(.passed)) passed, \(count(.skipped)) skipped"
+            "\(count(.failed)) failed, \(count(.warning)) warning\(count(.warning) == 1 ? "" : "s"), "
+                + "\(count(.passed)) passed, \(count(.skipped)) skipped"
         )
         return lines.joined(separator: "\n")
     }

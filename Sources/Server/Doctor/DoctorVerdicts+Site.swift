@@ -57,20 +57,37 @@ extension DoctorVerdicts {
         }
     }
 
-    /// - Parameter answer: to a request with the header `Forwarded`, which a proxy must not pass on.
-    static func forwarded(_ site: SiteAddress, _ answer: HTTPObservation) -> DoctorFinding {
-        switch answer.status {
-        case 400: break
-        case 200:
+    /// What a proxy does with headers in which clients claim an address. A trusted one must set one of them, and remove or replace
+    /// the other. Otherwise the server finds a contradiction: with the proxy's header, or between those of the client.
+    static func forwarded(_ site: SiteAddress, _ seen: ForwardingObservation) -> DoctorFinding {
+        let answers = (seen.forwarded.status, seen.xForwardedFor.status, seen.both.status)
+        switch answers {
+        case (200, 200, 200):
             return .passed(
-                .forwarded, site.place, "A client's header Forwarded does not contradict the headers of the proxy.")
+                .forwarded, site.place,
+                "The headers Forwarded and X-Forwarded-For of clients do not contradict those of the proxy.")
+        case (400, 200, _), (400, 400, _):
+            return .warning(
+                .forwarded, site.place,
+                "The proxy sets X-Forwarded-For and also passes on the header Forwarded of clients: they get status 400.",
+                fix: "Let the proxy remove Forwarded (nginx: proxy_set_header Forwarded \"\").")
+        case (200, 400, _):
+            return .warning(
+                .forwarded, site.place,
+                "The proxy sets Forwarded and also passes on the header X-Forwarded-For of clients: they get status 400.",
+                fix: "Let the proxy remove X-Forwarded-For (nginx: proxy_set_header X-Forwarded-For \"\").")
+        case (200, 200, 400):
+            return .failed(
+                .forwarded, site.place,
+                "The proxy sets neither X-Forwarded-For nor Forwarded and passes on those of clients, who can so claim any "
+                    + "address: limits and bans by address do not hold.",
+                fix: "Let the proxy set X-Forwarded-For and remove Forwarded (nginx: proxy_set_header X-Forwarded-For "
+                    + "$remote_addr; proxy_set_header Forwarded \"\").")
         default:
-            return .skipped(.forwarded, site.place, "The request with the header Forwarded got no usable response.")
+            return .skipped(
+                .forwarded, site.place,
+                "The requests with the headers Forwarded and X-Forwarded-For got no usable response.")
         }
-        return .warning(
-            .forwarded, site.place,
-            "The proxy sets X-Forwarded-For and also passes on the header Forwarded of clients: they get status 400.",
-            fix: "Let the proxy remove Forwarded (nginx: proxy_set_header Forwarded \"\").")
     }
 
     static func webSocket(_ site: SiteAddress, _ seen: SocketObservation) -> DoctorFinding {

@@ -14,8 +14,8 @@ struct SiteObservation: Sendable {
     var tls: TLSObservation?
     var health: HTTPObservation?
     var ready: HTTPObservation?
-    /// The answer to a request with the header `Forwarded`; nil if it was not sent.
-    var forwarded: HTTPObservation?
+    /// The answers to requests with headers about their client; nil if they were not sent.
+    var forwarded: ForwardingObservation?
     var socket: SocketObservation?
     /// The STUN and TURN servers that clients get.
     var relays: [(url: String, seen: RelayObservation)] = []
@@ -64,7 +64,7 @@ struct SiteProbe: Sendable {
         async let tls = site.isSecure ? observeTLS(address) : nil
         async let health = get("/health")
         async let ready = get("/ready")
-        async let forwarded = triesForwarded ? get("/health", headers: ["Forwarded": "for=192.0.2.1"]) : nil
+        async let forwarded = triesForwarded ? observeForwarding() : nil
         async let socket = SocketProbe(
             site: site, address: address, origin: origin ?? site.origin, others: addresses + others
         ).observe()
@@ -130,6 +130,15 @@ struct SiteProbe: Sendable {
     }
 
     // MARK: HTTP
+
+    /// Claims addresses for documentation (RFC 5737), which no client has.
+    private func observeForwarding() async -> ForwardingObservation {
+        let (list, standard) = (["X-Forwarded-For": "192.0.2.1"], ["Forwarded": "for=192.0.2.2"])
+        async let forwarded = get("/health", headers: standard)
+        async let xForwardedFor = get("/health", headers: list)
+        async let both = get("/health", headers: list.merging(standard) { $1 })
+        return await ForwardingObservation(forwarded: forwarded, xForwardedFor: xForwardedFor, both: both)
+    }
 
     /// - Parameter path: appended to the site's path.
     private func get(_ path: String, headers: [String: String] = [:]) async -> HTTPObservation {

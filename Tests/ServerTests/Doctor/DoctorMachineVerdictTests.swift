@@ -168,6 +168,9 @@ import Wire
             .passed(.dns, "a", "a has an address."), .failed(.mediaUDP, "b", "It is \"blocked\".", fix: "Open it."),
             .skipped(.turn, "", "None is set."),
         ])
+        let warning = DoctorFinding.warning(.disk, "", "a", fix: "b")
+        #expect(DoctorReport([warning]).text.hasSuffix("0 failed, 1 warning, 0 passed, 0 skipped"))
+        #expect(DoctorReport([warning, warning]).text.contains("2 warnings"))
         #expect(report.hasFailed && !DoctorReport([.warning(.disk, "", "a", fix: "b")]).hasFailed)
         #expect(
             report.text == """

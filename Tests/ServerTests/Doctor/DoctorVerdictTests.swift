@@ -201,9 +201,48 @@ import Wire
 
     @Test("a proxy that passes on what clients write about themselves is found")
     func forwarded() {
-        expect(DoctorVerdicts.forwarded(site, Self.answer(200)), .passed, "does not contradict")
-        expect(DoctorVerdicts.forwarded(site, Self.answer(502)), .skipped, "no usable response")
-        expect(DoctorVerdicts.forwarded(site, Self.answer(400)), .warning, "Forwarded", fix: "remove Forwarded")
+        func verdict(_ forwarded: Int, _ xForwardedFor: Int, _ both: Int) -> DoctorFinding {
+            DoctorVerdicts.forwarded(
+                site,
+                ForwardingObservation(
+                    forwarded: Self.answer(forwarded), xForwardedFor: Self.answer(xForwardedFor),
+                    both: Self.answer(both)))
+        }
+        expect(verdict(200, 200, 200), .passed, "do not contradict")
+        expect(verdict(502, 502, 502), .skipped, "no usable response")
+        expect(verdict(200, 200, 502), .skipped, "no usable response")
+        expect(verdict(400, 200, 400), .warning, "sets X-Forwarded-For", fix: "remove Forwarded")
+        expect(verdict(200, 400, 400), .warning, "sets Forwarded", fix: "remove X-Forwarded-For")
+        expect(verdict(200, 200, 400), .failed, "claim any address", fix: "set X-Forwarded-For")
+    }
+
+    @Test("what the server answers to a claimed address shows what a trusted proxy does with the headers")
+    func claims() throws {
+        let proxy = try #require(IPAddress("127.0.0.1"))
+        let trusted = TrustedProxies([try #require(CIDRBlock("127.0.0.1"))])
+        /// The status for the headers that arrive, as `HTTPConnection.Settings` decides it.
+        func status(_ arriving: [(name: String, value: String)]) -> Int {
+            ForwardedAddress.client(peer: proxy, headers: arriving, trusted: trusted) == nil ? 400 : 200
+        }
+        let (list, standard) = (
+            (name: "X-Forwarded-For", value: "192.0.2.1"), (name: "Forwarded", value: "for=192.0.2.2")
+        )
+        func verdict(_ proxied: ([(name: String, value: String)]) -> [(name: String, value: String)]) -> DoctorFinding {
+            DoctorVerdicts.forwarded(
+                site,
+                ForwardingObservation(
+                    forwarded: Self.answer(status(proxied([standard]))),
+                    xForwardedFor: Self.answer(status(proxied([list]))),
+                    both: Self.answer(status(proxied([list, standard])))))
+        }
+        let own = (name: "X-Forwarded-For", value: "203.0.113.7")
+        #expect(verdict { _ in [own] }.outcome == .passed)
+        #expect(verdict { $0.filter { $0.name != "Forwarded" } + [own] }.outcome == .passed, "it appends")
+        #expect(verdict { $0.filter { $0.name == "Forwarded" } + [own] }.outcome == .warning)
+        #expect(
+            verdict { $0.filter { $0.name != "Forwarded" } + [(name: "Forwarded", value: "for=203.0.113.7")] }.outcome
+                == .warning)
+        #expect(verdict { $0 }.outcome == .failed)
     }
 
     @Test("credentials that a TURN server rejects, and everything else that can happen to it")

@@ -10,7 +10,8 @@ export function hostOf(address) {
 
 /**
  * Returns whether a host can be reached only on its own machine or network: names without a dot or below `.localhost`, `.local`,
- * `.internal` and `.home.arpa`, and the addresses of RFC 1918, RFC 3927, RFC 4193 and RFC 6598.
+ * `.internal` and `.home.arpa` (RFC 6761, RFC 6762 and RFC 8375; ICANN reserved `.internal`), and the addresses of RFC 1918, RFC 3927,
+ * RFC 4193 and RFC 6598. Many routers use `.lan`, but it is not reserved, so a name below it may be public one day.
  * @param {string} host a name or an IP address, with or without brackets
  */
 export function isPrivateHost(host) {

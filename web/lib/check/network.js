@@ -27,6 +27,8 @@ import { tryDirectly, tryRelays } from './transports.js';
 const connectMs = 10_000;
 /** How long an answer over HTTP may take, in milliseconds. */
 const healthMs = 5000;
+/** How long the addresses and credentials of the TURN servers may take, in milliseconds. */
+const credentialsMs = 5000;
 /** Codes of errors of a client that got no answer from the server. */
 const noAnswer = ['connect_failed', 'timeout'];
 
@@ -69,16 +71,14 @@ async function connect({ client, clock, fetchHealth }) {
  * @returns {Promise<Path | null>} the best way that works; null if the quality cannot be measured
  */
 async function findPath(tools) {
-  const { report, testing, client, host } = tools;
+  const { report, testing, host } = tools;
   testing(['udp', 'tcp']);
   const [udp, tcp] = await Promise.all([tryDirectly(tools, 'send', 'udp'), tryDirectly(tools, 'receive', 'tcp')]);
   const announced = [...udp.addresses, ...tcp.addresses];
   const address = announced.find((one) => hostOf(one) === host.replace(/^\[|\]$/g, '')) ?? announced[0] ?? '';
   report({ udp: udp.way, tcp: tcp.way, address });
   testing(['turn']);
-  const relays = relaysOf(await client.ice.current());
-  const isOff = udp.way === 'mediaOff';
-  const turn = isOff ? { turn: /** @type {const} */ ('mediaOff'), relay: null } : await tryRelays(tools, 'send', relays);
+  const turn = udp.way === 'mediaOff' ? { turn: /** @type {const} */ ('mediaOff'), relay: null } : await tryTURN(tools);
   report(turn);
   if (udp.way === 'works') return 'udp';
   if (tcp.way === 'works') return 'tcp';
@@ -86,6 +86,13 @@ async function findPath(tools) {
   const isBlocked = udp.way === 'blocked' || tcp.way === 'blocked';
   report({ quality: isBlocked ? 'noPath' : reasonOf(udp.error) });
   return null;
+}
+
+/** @param {NetworkTools} tools @returns {ReturnType<typeof tryRelays>} */
+async function tryTURN(tools) {
+  const { client, clock } = tools;
+  const servers = await limited(client.ice.current(), credentialsMs, clock).catch(() => null);
+  return servers ? tryRelays(tools, 'send', relaysOf(servers)) : { turn: 'untested', relay: null };
 }
 
 /** @param {NetworkTools} tools @param {Path} path */

@@ -21,7 +21,7 @@ const relays = [{ urls: 'turn:turn.example.org', username: 'u', credential: 'c' 
  * @property {number | 'silent' | 'relayed'} [turn] a TURN server's error code; `silent`: the browser has no candidate and reports
  *   nothing; `relayed`: there is a relay. Default: `relayed`
  * @property {Record<string, string>} [refuses] maps types of requests to the codes of errors
- * @property {string[]} [ignores] types of requests that are never answered
+ * @property {string[]} [ignores] types of requests that are never answered; `ice`: the credentials of TURN servers do not come
  * @property {string | 'hangs'} [connecting] the code of the error with which connecting fails
  * @property {boolean} [hasHTTP] whether the server answers HTTP requests
  * @property {boolean} [returns] whether the test stream comes back; default: true
@@ -101,7 +101,7 @@ async function check(world) {
   }
 
   class FakeClient extends Emitter {
-    ice = { current: async () => ({ servers, relayOnly: false }) };
+    ice = { current: () => (ignores.includes('ice') ? new Promise(() => {}) : Promise.resolve({ servers, relayOnly: false })) };
     connect() {
       steps.push('connect');
       if (world.connecting === 'hangs') return new Promise(() => {});
@@ -180,6 +180,7 @@ const situations = [
   ['a limit of rooms is reached', { refuses: { 'room.join': 'rate_limited' } }, { udp: 'works', quality: 'busy' }],
   ['the bandwidth of the server is used up', { refuses: { 'session.subscribe': 'bandwidth_exceeded' } }, { quality: 'busy' }],
   ['the server allows no more connections', { refuses: { 'media.offer': 'bandwidth_exceeded' } }, { server: 'works', udp: 'untested', quality: 'busy' }],
+  ['the credentials of the TURN servers do not come', { ignores: ['ice'] }, { udp: 'works', turn: 'untested', relay: null, quality: 'measured' }],
   ['a request is not answered', { ignores: ['session.publish'] }, { udp: 'works', quality: 'failed' }],
   ['offers are not answered', { ignores: ['media.offer'] }, { server: 'works', udp: 'untested', tcp: 'untested', turn: 'untested', quality: 'failed' }],
   ['the test stream does not come back', { returns: false }, { udp: 'works', quality: 'failed', up: null }],

@@ -91,9 +91,9 @@ test('an announced address is wrong only if no media reaches the server', () => 
 });
 
 test('private hosts differ from public ones', () => {
-  const privates = ['localhost', 'server', 'confab.localhost', 'pi.local', 'nas.home.arpa', '10.1.2.3', '127.0.0.1', '172.16.0.1', '172.31.255.1',
+  const privates = ['localhost', 'server', 'confab.localhost', 'pi.local', 'nas.home.arpa', 'nas.internal', '10.1.2.3', '127.0.0.1', '172.16.0.1', '172.31.255.1',
     '192.168.1.1', '169.254.1.1', '100.64.0.1', '0.0.0.0', '::1', '[::1]', 'fd00::1', 'fe80::1'];
-  const publics = ['chat.example.org', '203.0.113.7', '172.32.0.1', '172.15.0.1', '192.169.0.1', '100.128.0.1', '100.63.0.1', '2001:db8::7', '[2001:db8::7]', 'local.example.org'];
+  const publics = ['chat.example.org', '203.0.113.7', '172.32.0.1', '172.15.0.1', '192.169.0.1', '100.128.0.1', '100.63.0.1', '2001:db8::7', '[2001:db8::7]', 'local.example.org', 'nas.lan', 'home.arpa.example'];
   assert.deepEqual(privates.filter((host) => !isPrivateHost(host)), []);
   assert.deepEqual(publics.filter(isPrivateHost), []);
 });
