@@ -23,6 +23,10 @@ struct AdminEndpoint: Service {
     private static let maxHeadSize = 16 << 10
     /// Sessions, and members of each session, in one response.
     private static let (maxSessions, maxMembers) = (25, 50)
+    /// How often to look for changes, for pages that are notified of them. Each gets at most one line in this time.
+    private static let lookInterval: Duration = .seconds(1)
+    /// After this time, a page must ask again to be notified.
+    private static let longestWatch: Duration = .seconds(600)
     /// Archives and broadcasts in one response.
     private static let maxRecordings = 25
 
@@ -104,6 +108,8 @@ struct AdminEndpoint: Service {
                 await respond(to: request, context, door, handler).routed()
             }
         }
+        let watchers = AdminWatchers()
+        router.get("/admin/api/changes") { request, context in await changes(request, context, door, watchers) }
         router.get("/") { _, _ in Response(status: .temporaryRedirect, headers: [.location: "admin"]) }
         router.get("/admin") { request, _ in
             // The router ignores a slash at the end of the path, but the page's references are relative to `/admin`.
@@ -153,6 +159,64 @@ struct AdminEndpoint: Service {
             throw WireError(.malformed, "The request body must be a JSON object without duplicate members.")
         }
         return object
+    }
+
+    // MARK: Changes
+
+    /// Responds with a stream of lines, each a JSON object whose member `changed` names the views to load again.
+    ///
+    /// It carries no data of its own, so that it needs to know nothing of what a page shows, and a line that is late or lost does no
+    /// harm.
+    private func changes(
+        _ request: Request, _ context: Routes.Context, _ door: AdminDoorKeeper, _ watchers: AdminWatchers
+    ) async -> Response {
+        var response = await respond(to: request, context, door) { _, _ in
+            GateResponse(status: 200, type: "application/x-ndjson")
+        }
+        guard response.status == 200 else { return response.routed() }
+        guard let place = watchers.take() else { return GateResponse(.tooManyWatchers).routed() }
+        // Without it, nginx would hold the lines back.
+        response.headers.add(name: "X-Accel-Buffering", value: "no")
+        if request.method == .head { return response.routed() }
+        return response.routed(lines(place, context.channel))
+    }
+
+    private func lines(_ place: AdminWatchers.Place, _ channel: any Channel) -> ResponseBody {
+        ResponseBody { writer in
+            // A page that reads nothing would otherwise keep its place.
+            let limit = channel.eventLoop.scheduleTask(in: TimeAmount(Self.longestWatch * 2)) {
+                channel.close(promise: nil)
+            }
+            defer { withExtendedLifetime(place) { limit.cancel() } }
+            let start = desk.clock.now
+            var known = AdminMarks()
+            while desk.clock.now - start < Self.longestWatch, !Task.isShuttingDownGracefully {
+                guard let marks = try await look() else { break }
+                let views = marks.changes(since: known)
+                known = marks
+                if !views.isEmpty { try await writer.write(ByteBuffer(bytes: AdminMarks.line(views))) }
+                try await Task.sleep(for: Self.lookInterval)
+            }
+            try await writer.finish(nil)
+        }
+    }
+
+    /// Returns nil if the server is stopping.
+    private func look() async throws -> AdminMarks? {
+        let gateway = desk.gateway
+        let found = try await gateway.eventLoop.submit { () -> AdminMarks? in
+            guard !gateway.value.isDraining else { return nil }
+            var marks = AdminMarks()
+            marks.sessions = gateway.value.runner.hub.overviewMark
+            marks.newestSwitch = gateway.value.adminMedia.newestSwitch
+            return marks
+        }.get()
+        guard var marks = found else { return nil }
+        marks.sample = figures.newestSample
+        marks.openReports = try await desk.storage.openReportCount()
+        marks.newestReport = try await desk.storage.reports(includingClosed: true, limit: 1).first?.id
+        marks.newestEntry = try await desk.storage.audit(since: .distantPast, limit: 1).first
+        return marks
     }
 
     // MARK: The interface

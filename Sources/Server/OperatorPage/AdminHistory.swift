@@ -48,6 +48,8 @@ struct AdminHistory: Sendable {
     private var kept: Deque<AdminSample> = []
     /// The oldest first.
     var samples: [AdminSample] { Array(kept) }
+    /// The time of the newest sample; nil if there is none.
+    var newest: Timestamp? { kept.last?.at }
     private var last: (at: Timestamp, totals: AdminTotals)?
 
     /// Adds a sample. The first one has no rates, because there is nothing to compare it with.

@@ -21,6 +21,8 @@ struct AdminMediaLog: Sendable {
     private var kept: Deque<Switch> = []
     /// The oldest first.
     var switches: [Switch] { Array(kept) }
+    /// When a layer last changed; nil if none has.
+    var newestSwitch: Timestamp? { kept.last?.at }
     private var qualities: [StreamID: SessionNotice.StreamQuality] = [:]
 
     mutating func note(_ event: MediaEvent, at now: Timestamp) {

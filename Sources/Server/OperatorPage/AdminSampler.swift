@@ -16,6 +16,9 @@ final class AdminFigureKeeper: Sendable {
 
     var history: AdminHistory { samples.withLock { $0 } }
 
+    /// The time of the newest sample; nil if there is none.
+    var newestSample: Timestamp? { samples.withLock { $0.newest } }
+
     /// Why the server could not get a certificate (ACME), and what to do; nil if it could.
     var certificateTrouble: String? { trouble.withLock { $0 } }
 

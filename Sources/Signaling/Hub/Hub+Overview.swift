@@ -68,7 +68,35 @@ extension Hub {
     }
 }
 
+extension Hub {
+    /// A number that differs when ``sessionOverviews(from:limit:members:)`` does, except by a rare chance. It is only comparable with
+    /// others of this process.
+    package var overviewMark: Int {
+        var hasher = Hasher()
+        sessions.forEach { if !$0.members.isEmpty { $0.mark(&hasher) } }
+        return hasher.finalize()
+    }
+}
+
 extension Session {
+    fileprivate func mark(_ hasher: inout Hasher) {
+        hasher.combine(id)
+        hasher.combine(mediaMode)
+        hasher.combine(archives.count)
+        hasher.combine(broadcasts.count)
+        for connection in order {
+            guard let member = members[connection] else { continue }
+            hasher.combine(connection)
+            hasher.combine(member.isDropped)
+            hasher.combine(member.subscriptions.count)
+            for id in member.streams {
+                hasher.combine(id)
+                hasher.combine(streams[id]?.stream.hasAudio)
+                hasher.combine(streams[id]?.stream.hasVideo)
+            }
+        }
+    }
+
     fileprivate func overview(
         members limit: Int, in room: RoomName?, named names: [ConnectionID: String]
     ) -> SessionOverview {

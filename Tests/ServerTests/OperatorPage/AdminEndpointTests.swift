@@ -159,6 +159,47 @@ import Wire
         }
     }
 
+    @Test("the page is notified of what has changed, until the server stops")
+    func notified() async throws {
+        try await Self.withDesk { server, desk in
+            #expect(try await desk.ask("GET", "/admin/api/changes", token: "wrong").status == 401)
+            #expect(try await desk.place.ask("GET", "/admin/api/changes", token: Self.token).status == 404)
+            let port = try #require(URL(string: desk.base)?.port)
+            let channel = try await ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup)
+                .connect(host: "127.0.0.1", port: port) { channel in
+                    channel.eventLoop.makeCompletedFuture {
+                        try NIOAsyncChannel<ByteBuffer, ByteBuffer>(wrappingChannelSynchronously: channel)
+                    }
+                }
+            try await channel.executeThenClose { inbound, outbound in
+                let head =
+                    "GET /admin/api/changes HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer \(Self.token)\r\n\r\n"
+                try await outbound.write(ByteBuffer(string: head))
+                var parts = inbound.makeAsyncIterator()
+                var text = ""
+                func hear(_ view: String) async throws {
+                    text = ""
+                    while !text.contains("\"\(view)\"") {
+                        let part = try #require(try await parts.next(), "closed after \(text)")
+                        text += String(buffer: part)
+                    }
+                }
+                try await hear("reports")
+                #expect(text.hasPrefix("HTTP/1.1 200 ") && text.contains("application/x-ndjson"))
+                let (ann, bob) = (try await server.client(), try await server.client())
+                try await ann.say(.roulette(.start(.init())))
+                let bobs = try await bob.meet()
+                _ = try await bob.join(bobs.publish)
+                try await hear("sessions")
+                try await bob.ask(.roulette(.report(.init(reason: "rude"))))
+                try await hear("reports")
+                server.stop()
+                // The server waits for the end of the stream, and the test for that of the connection.
+                while try await parts.next() != nil {}
+            }
+        }
+    }
+
     @Test("a head that is too large is refused")
     func largeHead() async throws {
         try await Self.withDesk({ $0.limits.requestHeaderTimeout = .milliseconds(50) }) { _, desk in

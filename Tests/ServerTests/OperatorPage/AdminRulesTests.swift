@@ -92,6 +92,39 @@ import Wire
     }
 }
 
+@Suite("What the operator's page is notified of") struct AdminLiveTests {
+    private let start = Timestamp(milliseconds: 1_000_000)
+
+    @Test("a view is named when what it shows has changed, and not before")
+    func marks() {
+        let empty = AdminMarks()
+        #expect(empty.changes(since: empty) == [])
+        var marks = AdminMarks(sample: start, sessions: 7)
+        #expect(marks.changes(since: empty) == ["overview", "sessions"])
+        var next = marks
+        next.newestSwitch = start
+        #expect(next.changes(since: marks) == ["sessions"])
+        marks = next
+        next.openReports = 1
+        #expect(next.changes(since: marks) == ["reports", "bans", "audit"])
+        marks = next
+        next.newestEntry = AuditEntry(at: start, actor: "operator", action: "ban.add", subject: "192.0.2.1")
+        next.sample = start + .seconds(5)
+        #expect(next.changes(since: marks) == ["overview", "reports", "bans", "audit"])
+        #expect(String(decoding: AdminMarks.line(["a", "b"]), as: UTF8.self) == "{\"changed\":[\"a\",\"b\"]}\n")
+    }
+
+    @Test("a limited number of pages is notified, and a place is free again when a page leaves")
+    func places() throws {
+        let watchers = AdminWatchers()
+        var places = (0..<AdminWatchers.maxCount).map { _ in watchers.take() }
+        #expect(places.allSatisfy { $0 != nil } && watchers.take() == nil)
+        places.removeLast()
+        #expect(watchers.take() != nil)
+        #expect(watchers.take() != nil, "the place before was given back at once")
+    }
+}
+
 @Suite("The figures of the operator's page") struct AdminHistoryTests {
     private let start = Timestamp(milliseconds: 1_000_000)
 

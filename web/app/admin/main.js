@@ -1,9 +1,10 @@
-// Wires the operator's page: asks for the token, loads what is shown every few seconds, and sends what the operator decides. The token
-// is in each request's header, and in this tab's session storage.
+// Wires the operator's page: asks for the token, loads what is shown when the server says that it has changed, or else every few seconds,
+// and sends what the operator decides. The token is in each request's header, and in this tab's session storage.
 import { at } from '../shared/base.js';
 import { box, button, byId, input } from '../shared/dom.js';
 import { run } from '../shared/run.js';
 import { fillIn } from '../shared/strings.js';
+import { Changes } from './changes.js';
 import { initial, pageOf, step, tabAfter, tabs } from './state.js';
 import { adminStringsFor } from './strings.js';
 import { View } from './view.js';
@@ -17,8 +18,16 @@ import { View } from './view.js';
 const tokenKey = 'confab.admin.token';
 /** How often the page is refreshed (milliseconds), as often as the server takes samples. */
 const refreshInterval = 5000;
+/** The same while the server says what has changed, for what it does not notice, such as a ban that ends. */
+const slowInterval = 30_000;
 /** How long to wait for an answer (milliseconds). */
 const answerTimeout = 15_000;
+
+/** @type {import('../../lib/clock.js').Clock} the port of this page does not serve the SDK's */
+const clock = {
+  now: () => performance.now(), setTimeout: (run, ms) => setTimeout(run, ms),
+  clearTimeout: (handle) => clearTimeout(/** @type {any} */ (handle)),
+};
 
 const { language, strings } = adminStringsFor(navigator.languages);
 document.documentElement.lang = language;
@@ -58,6 +67,15 @@ async function ask(path, body) {
   if (response.status === 401) throw 'wrong';
   throw data?.message ? { text: String(data.message) } : 'unreachable';
 }
+
+/** @param {AbortSignal} signal */
+async function openChanges(signal) {
+  const response = await fetch(at('/admin/api/changes'), { headers: { authorization: `Bearer ${token}` }, cache: 'no-store', signal });
+  if (!response.ok || !response.body) throw new Error(`status ${response.status}`);
+  return response.body.getReader();
+}
+
+const changes = new Changes({ open: openChanges, changed: (views) => dispatch({ type: 'changed', views }), clock });
 
 /** @param {Act} act @returns {Promise<any>} */
 function carryOutAct(act) {
@@ -113,6 +131,7 @@ const machine = run({
   step: (/** @type {State} */ state, /** @type {Event} */ event) => step(state, event),
   draw: (/** @type {State} */ state) => {
     view.render(state);
+    listen(state);
     return null;
   },
   carryOut,
@@ -151,11 +170,22 @@ box('tabs').addEventListener('keydown', (event) => {
   dispatch({ type: 'tab', tab: next });
   button(`tab-${next}`).focus();
 });
+/** @param {State} state */
+function listen(state) {
+  changes.want(state.phase === 'open' && document.visibilityState === 'visible');
+}
+let lastTick = 0;
+const tick = () => {
+  lastTick = clock.now();
+  dispatch({ type: 'tick' });
+};
 setInterval(() => {
-  if (document.visibilityState === 'visible') dispatch({ type: 'tick' });
+  const isDue = !changes.isLive || clock.now() - lastTick >= slowInterval;
+  if (document.visibilityState === 'visible' && isDue) tick();
 }, refreshInterval);
 document.addEventListener('visibilitychange', () => {
-  if (document.visibilityState === 'visible') dispatch({ type: 'tick' });
+  if (document.visibilityState === 'visible') tick();
+  else listen(machine.state);
 });
 machine.render();
 if (token) dispatch({ type: 'enter', token });

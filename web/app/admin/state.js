@@ -49,7 +49,7 @@
  * @property {{tone: 'good' | 'bad', act: Act | null, subject: string, text: string} | null} note the result of the latest act
  */
 
-/** @typedef {{type: 'enter', token: string} | {type: 'lock'} | {type: 'tick'} | {type: 'tab', tab: Tab} | {type: 'showClosed', on: boolean} | {type: 'page', from: number} |
+/** @typedef {{type: 'enter', token: string} | {type: 'lock'} | {type: 'tick'} | {type: 'changed', views: string[]} | {type: 'tab', tab: Tab} | {type: 'showClosed', on: boolean} | {type: 'page', from: number} |
  *   {type: 'loaded', what: Tab, data: any} | {type: 'failed', trouble: Trouble} | {type: 'act', act: Act} |
  *   {type: 'acted', act: Act, data: any} | {type: 'actFailed', act: Act, trouble: Trouble} | {type: 'closeNote'}} Event */
 /** @typedef {{do: 'keep', token: string} | {do: 'forget'} | {do: 'load', what: Tab, query: string} | {do: 'act', act: Act}} Effect */
@@ -65,7 +65,7 @@ export const initial = () => ({
 /** @param {Act} act */
 export const keyOf = (act) => ('report' in act ? `report ${act.report}` : `ban ${act.subject}`);
 
-/** @param {State} state @param {Tab} what @returns {Effect} */
+/** @param {State} state @param {Tab} what @returns {{do: 'load', what: Tab, query: string}} */
 function load(state, what) {
   return { do: 'load', what, query: queryOf(state, what) };
 }
@@ -83,7 +83,7 @@ function queryOf({ overview, showClosed, sessionsFrom }, what) {
 
 /**
  * What is loaded regularly: the figures, the number of open reports, and what is shown.
- * @param {State} state @returns {Effect[]}
+ * @param {State} state @returns {{do: 'load', what: Tab, query: string}[]}
  */
 const refresh = (state) => [...new Set(/** @type {Tab[]} */ (['overview', 'reports', state.tab]))].map((what) => load(state, what));
 
@@ -101,6 +101,7 @@ export function step(state, event) {
     }
     case 'lock': return [initial(), [{ do: 'forget' }]];
     case 'tick': return [state, state.phase === 'open' ? refresh(state) : []];
+    case 'changed': return [state, state.phase === 'open' ? refresh(state).filter(({ what }) => event.views.includes(what)) : []];
     case 'tab': {
       const next = { ...state, tab: event.tab };
       return [next, state.phase === 'open' && event.tab !== state.tab ? [load(next, event.tab)] : []];

@@ -63,6 +63,16 @@ test('each tick loads the new samples, the reports, and what is shown', () => {
   assert.deepEqual(loads(closed.effects), ['reports?all=1', 'overview?since=3', 'reports?all=1', 'sessions']);
 });
 
+test('what the server says has changed is loaded, if it is shown', () => {
+  const changed = (views) => ({ type: 'changed', views });
+  assert.deepEqual(after([changed(['overview'])]).effects, [], 'the page is locked');
+  const { state } = after([{ type: 'tab', tab: 'sessions' }], opened());
+  assert.deepEqual(loads(after([changed(['sessions'])], state).effects), ['sessions']);
+  assert.deepEqual(loads(after([changed(['reports', 'bans', 'audit'])], state).effects), ['reports']);
+  assert.deepEqual(loads(after([changed(['overview', 'no such view'])], state).effects), ['overview?since=3']);
+  assert.deepEqual(loads(after([{ type: 'showClosed', on: true }, changed(['reports'])], state).effects), ['reports?all=1', 'reports?all=1']);
+});
+
 test('samples are added, bounded, and begin again after a restart of the server', () => {
   const times = ({ samples }) => samples.map(({ at }) => at);
   assert.deepEqual(times(merge(null, overview(1, 3))), [1, 2, 3]);

@@ -1,0 +1,73 @@
+import Signaling
+import Synchronization
+import Wire
+
+/// What the operator's page shows, reduced to what differs when it has changed.
+struct AdminMarks: Equatable, Sendable {
+    /// The time of the newest sample of figures.
+    var sample: Timestamp?
+    /// ``Hub/overviewMark``, and the newest change of a layer.
+    var sessions: Int?
+    var newestSwitch: Timestamp?
+    /// The number of open reports, the newest report, and the newest entry of the audit log, which has every ban.
+    var openReports = 0
+    var newestReport: Int64?
+    var newestEntry: AuditEntry?
+
+    /// The views that have changed since `earlier`, by the names of their requests.
+    func changes(since earlier: AdminMarks) -> [String] {
+        var views: [String] = []
+        if sample != earlier.sample { views.append("overview") }
+        if (sessions, newestSwitch) != (earlier.sessions, earlier.newestSwitch) { views.append("sessions") }
+        if (openReports, newestReport, newestEntry)
+            != (earlier.openReports, earlier.newestReport, earlier.newestEntry)
+        {
+            views += ["reports", "bans", "audit"]
+        }
+        return views
+    }
+
+    /// A line of the stream: the views that the page should load again.
+    static func line(_ views: [String]) -> [UInt8] {
+        var writer = JSONWriter()
+        writer.beginObject()
+        writer.name("changed")
+        writer.beginArray()
+        for view in views { writer.string(view) }
+        writer.endArray()
+        writer.endObject()
+        return writer.bytes + [UInt8(ascii: "\n")]
+    }
+}
+
+/// The pages that are notified of changes. Their number is limited, because each is a connection that stays open.
+final class AdminWatchers: Sendable {
+    /// Maximum number of pages. The others poll.
+    static let maxCount = 8
+    private let count = Mutex(0)
+
+    /// One of the pages, until it is released.
+    final class Place: Sendable {
+        private let watchers: AdminWatchers
+
+        fileprivate init(_ watchers: AdminWatchers) { self.watchers = watchers }
+
+        deinit { watchers.count.withLock { $0 -= 1 } }
+    }
+
+    /// Returns a place; nil if there is none left.
+    func take() -> Place? {
+        let isFree = count.withLock { count in
+            guard count < Self.maxCount else { return false }
+            count += 1
+            return true
+        }
+        return isFree ? Place(self) : nil
+    }
+}
+
+extension WireError {
+    static let tooManyWatchers = WireError(
+        .rateLimited, "Too many pages are notified of changes. This one loads them every few seconds.", retryable: true,
+        retryAfter: .seconds(60))
+}
