@@ -37,7 +37,8 @@ public struct LiveFrames: Sendable {
 
     /// Returns what has to be done since the last call.
     public mutating func takeOutputs() -> [Output] {
-        defer { outputs.removeAll(keepingCapacity: true) }
+        guard !outputs.isEmpty else { return [] }
+        defer { outputs = [] }
         return outputs
     }
 

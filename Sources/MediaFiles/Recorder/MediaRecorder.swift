@@ -79,7 +79,8 @@ public struct MediaRecorder: Sendable {
 
     /// Returns what has to be done since the last call.
     public mutating func takeOutputs() -> [Output] {
-        defer { outputs.removeAll(keepingCapacity: true) }
+        guard !outputs.isEmpty else { return [] }
+        defer { outputs = [] }
         return outputs
     }
 

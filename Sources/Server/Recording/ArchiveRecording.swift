@@ -56,6 +56,9 @@ final class ArchiveRecording {
 
     var openFiles: [RecordingFile] { [events] + streams.values.compactMap(\.openFile) }
 
+    /// Whether a stream, or the whole archive, ends as soon as the routers have sent what is left.
+    var isEndingStream: Bool { ending != nil || streams.values.contains(where: \.isRemoved) }
+
     // MARK: Time
 
     /// Records that a packet arrived. With the first one the recorded time begins.

@@ -136,6 +136,8 @@ final class Recorder: Sendable {
                 defer { inbox.commands = [] }
                 return (inbox.commands, inbox.isStopping)
             }
+            // What has arrived before the commands comes before them.
+            if !commands.isEmpty { loop.work() }
             for command in commands {
                 switch command {
                 case .archive(let command): loop.perform(command)
@@ -148,7 +150,7 @@ final class Recorder: Sendable {
                 if isStopping { return }
                 wake.wait()
             } else {
-                _ = wake.wait(timeout: .now() + RecorderLoop.interval)
+                _ = wake.wait(timeout: .now() + loop.timeToNextLook)
             }
         }
     }

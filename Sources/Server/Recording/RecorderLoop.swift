@@ -25,8 +25,11 @@ protocol RecordingSource: Sendable {
 final class RecorderLoop {
     /// The number of packets after which their memory is released.
     private static let releaseInterval = 256
-    /// The time between two looks at the rings.
-    static let interval = 0.02
+    /// The usual time between two looks at the rings, in seconds. A look costs as much CPU time as dozens of packets, and the
+    /// rings hold the packets of seconds.
+    private static let interval = 0.1
+    /// The time between two looks while a broadcast is fed or a stream ends, in seconds.
+    private static let shortInterval = 0.02
     /// A file that is deleted when the disk is full, so that the archives' files can be completed.
     static let reserveName = "reserve"
 
@@ -59,6 +62,12 @@ final class RecorderLoop {
 
     /// Whether nothing happens without a command.
     var isIdle: Bool { archives.isEmpty && broadcasts.isEmpty }
+
+    /// The time until the next look at the rings, in seconds.
+    var timeToNextLook: Double {
+        guard broadcasts.isEmpty, !archives.values.contains(where: \.isEndingStream) else { return Self.shortInterval }
+        return Self.interval
+    }
 
     func wallClock(_ time: MediaTime) -> Timestamp {
         settings.wallClock() + .nanoseconds((time - .monotonic).nanoseconds)

@@ -12,6 +12,9 @@ final class StreamRecording: RingStream {
     let number: UInt32
     let stream: StreamID
     let details: RecordedStream
+    /// The number of bytes after which they are written without waiting for the next tick.
+    private static let maxUnwritten = 1 << 18
+
     private unowned let archive: ArchiveRecording
     /// nil until the router says which tracks the stream has.
     private var recorder: MediaRecorder?
@@ -22,8 +25,10 @@ final class StreamRecording: RingStream {
     private var file: RecordingFile?
     private var writer: WebMWriter?
     private var fileStart = MediaTime(nanoseconds: 0)
+    /// What is to be appended to the file with the next tick, because each write costs more than the bytes of a packet.
+    private var unwritten: [UInt8] = []
     /// Whether a router has published the stream.
-    var wasPublished: Bool { recorder != nil }
+    private(set) var wasPublished = false
     /// Set when a file could not be written. What follows is dropped.
     private(set) var hasFailed = false
 
@@ -35,7 +40,7 @@ final class StreamRecording: RingStream {
     var openFile: RecordingFile? { file }
 
     func receive(_ packet: RecordingRingReader.Packet, now: MediaTime) {
-        guard recorder != nil else { return }
+        guard wasPublished else { return }
         archive.noteArrival(packet.arrivedAt)
         recorder?.take(isVideo: packet.isVideo, packet.orderly, now: now)
         perform(now: now)
@@ -44,7 +49,9 @@ final class StreamRecording: RingStream {
     func receive(_ message: RecordingMessage, now: MediaTime) {
         switch message {
         case .tracks(let audio, let video):
-            if recorder == nil { recorder = MediaRecorder(hasAudio: audio, hasVideo: video) }
+            guard !wasPublished else { break }
+            wasPublished = true
+            recorder = MediaRecorder(hasAudio: audio, hasVideo: video)
         case .source(let format, let isNew): _ = recorder?.begin(format, isNew: isNew, now: now)
         case .report(let isVideo, let ntp, let timestamp, let arrivedAt):
             recorder?.report(isVideo: isVideo, ntp: ntp, timestamp: timestamp, arrival: arrivedAt)
@@ -59,6 +66,12 @@ final class StreamRecording: RingStream {
     func tick(now: MediaTime) {
         recorder?.tick(now: now)
         perform(now: now)
+        guard !hasFailed, let file else { return }
+        do throws(RecordingError) {
+            try writeOut(to: file)
+        } catch {
+            fail(error, now: now)
+        }
     }
 
     func finish(now: MediaTime) {
@@ -98,9 +111,22 @@ final class StreamRecording: RingStream {
         }
     }
 
+    /// Makes an edit. What is appended is collected until the next tick.
     private func apply(_ edit: FileEdit, to file: RecordingFile) throws(RecordingError) {
-        try file.apply(edit)
-        if case .append(let bytes) = edit { archive.count(bytes: bytes.count) }
+        guard case .append(let bytes) = edit else {
+            try writeOut(to: file)
+            return try file.apply(edit)
+        }
+        unwritten += bytes
+        if unwritten.count >= Self.maxUnwritten { try writeOut(to: file) }
+    }
+
+    /// Appends to the file what was collected.
+    private func writeOut(to file: RecordingFile) throws(RecordingError) {
+        guard !unwritten.isEmpty else { return }
+        try file.apply(.append(unwritten))
+        archive.count(bytes: unwritten.count)
+        unwritten.removeAll(keepingCapacity: true)
     }
 
     private func begin(_ video: RecordedVideo, at time: MediaTime) throws(RecordingError) {
@@ -116,6 +142,7 @@ final class StreamRecording: RingStream {
         guard let file, var writer else { return }
         (self.file, self.writer) = (nil, nil)
         for edit in writer.finish() { try apply(edit, to: file) }
+        try writeOut(to: file)
         try file.sync()
         archive.add(file, of: self, from: fileStart, to: time)
     }
@@ -123,7 +150,7 @@ final class StreamRecording: RingStream {
     /// Completes the file as far as it was written, after an error.
     func abandon(now: MediaTime) {
         guard let file else { return }
-        (self.file, writer) = (nil, nil)
+        (self.file, writer, unwritten) = (nil, nil, [])
         do throws(RecordingError) {
             // The writer does not know which of its last blocks are in the file, so look.
             guard let length = try RecordingRecovery.finish(file) else { return }
