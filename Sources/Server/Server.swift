@@ -39,6 +39,8 @@ public struct ConfabServer: Sendable {
     var makeRecorder: RecorderFactory?
     /// Makes what composes broadcasts; nil for what runs a compositor. Tests replace it.
     var makeBroadcaster: BroadcasterFactory?
+    /// Makes what judges samples of cameras; nil for what the configuration names. Tests replace it.
+    var makeExaminer: SampleExaminerFactory?
     /// Called with the port of the operator's page when it is open. Tests set it.
     var onAdminReady: @Sendable (Int) -> Void = { _ in }
     /// The machine's clocks. Tests replace them.
@@ -236,6 +238,9 @@ public struct ConfabServer: Sendable {
                 reader?.stop()
             }
         }
+        let configuredExaminer: SampleExaminerFactory = { [configuration] in configuration.makeExaminer($0) }
+        let examiner = try await SampleJudge.make(configuration, on: gateway, makeExaminer ?? configuredExaminer)
+        if let examiner { opened.add { await examiner.stop() } }
         let lan = configuration.lan ? try LocalNetwork(configuration) : nil
         let readiness = ReadinessCheck(gateway: gateway, storage: storage, media: media?.plane, disk: disk)
         let certificates = try TLSCertificates(configuration, lan, logger)
@@ -277,6 +282,7 @@ public struct ConfabServer: Sendable {
         }
         services += try adminServices(gateway, media?.plane, clock, live)
         if let composer { services.append(ComposerStop(composer: composer)) }
+        if let examiner { services.append(SampleExaminerStop(examiner: examiner)) }
         if let uploads = try await ArchiveUploads(configuration.archives.bucket, gateway, archives, clock) {
             services.append(uploads)
         }

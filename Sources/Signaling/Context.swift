@@ -228,6 +228,8 @@ struct Figures: Equatable, Sendable {
     var present = 0
     var refusals = BandwidthRefusals()
     var rooms = RoomFigures()
+    /// The number of sides of video chats from which no sample came although the server checks them.
+    var unsampledChats = 0
     /// Letters of other nodes that this release does not expect from them.
     var unexpectedLetters = 0
     /// Letters to people on other nodes that were dropped: too many waited until it is known where the person is, or this node is

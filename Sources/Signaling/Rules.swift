@@ -71,6 +71,10 @@ public struct Rules: Equatable, Sendable {
     public var reportLines = 20
     /// How long after the end of a match a person can report the partner.
     public var reportWindow: Duration = .seconds(60)
+    /// Whether an operator's program judges samples of the cameras in video chats of the roulette.
+    public var checksSamples = false
+    /// The time between two samples of a camera.
+    public var sampleInterval: Duration = .seconds(10)
 
     /// How long a session stays muted after its last member left, or after a restart. Members who join after that
     /// start unmuted.

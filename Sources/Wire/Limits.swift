@@ -75,4 +75,12 @@ public enum Limits {
     public static let routedRoom = 100
     /// The maximum number of people in a mesh room. Each sends its media to everyone else.
     public static let meshRoom = 6
+    /// The maximum size of a sample of a camera, in bytes. A JPEG with a width of 320 pixels has 8 to 20 KiB.
+    public static let sample = 32 * 1024
+    /// The width of a sample in pixels, which clients scale the camera's frame to.
+    public static let sampleWidth = 320
+    /// The maximum width and height of a sample in pixels. A larger image could cost the operator's program much memory.
+    public static let sampleSide = 1280
+    /// The maximum length of the sentence in a warning, in bytes of UTF-8.
+    public static let warning = 300
 }

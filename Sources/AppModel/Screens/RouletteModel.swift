@@ -25,6 +25,10 @@ import enum Wire.Limits
     public private(set) var partnerName = ""
     public private(set) var sharedInterests: [String] = []
     public private(set) var partner: (any VideoSource)?
+    /// Whether the server has asked to blur the partner's video. The app hides it instead.
+    public private(set) var isPartnerBlurred = false
+    /// The partner's video while it is hidden.
+    private var hiddenPartner: (any VideoSource)?
     public private(set) var own: (any VideoSource)?
     public private(set) var chat: [ChatEntry] = []
     public private(set) var isPartnerTyping = false
@@ -328,12 +332,21 @@ import enum Wire.Limits
             (self.match, hadPartner) = (match.id, true)
             (partnerName, sharedInterests, hasChat) = (match.partnerName, match.sharedInterests, match.hasTextChat)
             (chat, keeping, lastEnding, trouble) = ([], .none, nil, nil)
+            (isPartnerBlurred, hiddenPartner) = (false, nil)
             change(to: .matched)
-        case .video(let source): if isInChat { partner = source }
+        case .video(let source):
+            guard isInChat else { return }
+            if isPartnerBlurred { hiddenPartner = source } else { partner = source }
         case .audioOnly:
             // Remove the source. Otherwise, the last frame would stay on the screen.
-            partner = nil
+            (partner, hiddenPartner) = (nil, nil)
             arrived()
+        case .warned(let warning): tell(warning)
+        case .partnerBlurred(let isBlurred): blurPartner(isBlurred)
+        case .ownVideoBlurred(let isBlurred):
+            guard isInChat, isBlurred else { return }
+            tell(
+                .moderated("Your partner sees your video blurred, because it may break the rules. Change what it shows."))
         case .noStream: if status == .matched { change(to: .noStream) }
         case .partner(let isConnected):
             guard isInChat else { return }
@@ -352,6 +365,26 @@ import enum Wire.Limits
             change(to: ending.isFinal ? .idle : .waiting(until: nil))
         case .entered, .receiving, .recovered, .failed: break
         }
+    }
+
+    /// Hides the partner's video, or shows it again.
+    private func blurPartner(_ isBlurred: Bool) {
+        guard isInChat, isBlurred != isPartnerBlurred else { return }
+        isPartnerBlurred = isBlurred
+        (partner, hiddenPartner) = (hiddenPartner, partner)
+        if isBlurred { announce("This video is hidden because it may break the rules.") }
+    }
+
+    private func tell(_ warning: RouletteWarning) {
+        let what =
+            if warning.endsChat {
+                "The chat was ended because your video seems to break the rules."
+            } else if warning.isByOperator {
+                "A warning from the operators of this server, after a report:"
+            } else {
+                "Your video may break the rules."
+            }
+        tell(.moderated([what, warning.text ?? "Keep to the rules, or you can be banned."].joined(separator: " ")))
     }
 
     func handle(_ event: Contacts.Event) { if case .added(_, .match) = event { keeping = .agreed } }
@@ -381,6 +414,7 @@ import enum Wire.Limits
     private func leavePartner(_ ending: MatchEnding?) {
         if isInChat { status = .waiting(until: nil) }
         (partner, partnerSize, isPartnerTyping, draft, hasArrived) = (nil, nil, false, "", false)
+        (isPartnerBlurred, hiddenPartner) = (false, nil)
         if let ending { lastEnding = ending }
     }
 
@@ -395,4 +429,9 @@ import enum Wire.Limits
         chat.append(line)
         if chat.count > Self.maxLines { chat.removeFirst(chat.count - Self.maxLines) }
     }
+}
+
+extension ConfabError {
+    /// What the operator of the server, or their program, wants the person to know, shown like an error.
+    fileprivate static func moderated(_ message: String) -> ConfabError { ConfabError("moderated", message) }
 }

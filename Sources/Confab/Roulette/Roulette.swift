@@ -49,6 +49,14 @@ public actor Roulette {
         case ended(MatchEnding)
         /// The partner of the current or last chat wants to keep in touch: see ``Roulette/keepInTouch()``.
         case contactAsked
+        /// The operator of the server, or their program, warns this person. Show it; a chat that it ends is followed by
+        /// ``ended(_:)``. It can also come outside of a chat.
+        case warned(RouletteWarning)
+        /// The partner's video must not be shown, or only blurred (true), or may be shown again (false). Each chat begins with
+        /// false.
+        case partnerBlurred(Bool)
+        /// The partner sees this person's video blurred (true), or no longer (false).
+        case ownVideoBlurred(Bool)
         /// The search continues after the connection was replaced.
         case recovered
         /// Something failed. If the server ended the search, ``Roulette/state`` is idle.
@@ -94,6 +102,10 @@ public actor Roulette {
     nonisolated public var mediaMode: Session.MediaMode? {
         feature.desk.core.welcome.map { $0.media?.roulette == .routed ? .routed : .relayed }
     }
+
+    /// The time between two images of a camera that clients are asked to send in video chats; nil if the server checks none, and before
+    /// the first connection. This SDK sends none. Mention the check in the rules that people agree to if your application does.
+    nonisolated public var samplingInterval: Duration? { feature.desk.core.welcome?.sampling?.interval }
 
     /// Publishes this media in every video chat, including the current one. The media belongs to the application, which
     /// can show it before the search starts. Audio or video that the application disables in it stays disabled in later
@@ -181,6 +193,20 @@ public actor Roulette {
         case .ended: present = []
         default: break
         }
+    }
+}
+
+/// A warning by the operator of the server, or by their program that checks video chats.
+public struct RouletteWarning: Hashable, Sendable {
+    /// Whether an operator warns, after a report. Otherwise their program does.
+    public let isByOperator: Bool
+    /// Whether the chat ends because of it.
+    public let endsChat: Bool
+    /// A sentence for the person; nil for the application's own.
+    public let text: String?
+
+    init(_ notice: RouletteNotice.Warning) {
+        (isByOperator, endsChat, text) = (notice.source == .operator, notice.ends, notice.text)
     }
 }
 

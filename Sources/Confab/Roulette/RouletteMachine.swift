@@ -15,6 +15,8 @@ struct RouletteMachine: FeatureMachine, Equatable {
         case noStream
         case ended(MatchID, MatchEnding)
         case contactAsked(MatchID)
+        case warned(RouletteNotice.Warning)
+        case blur(BlurredVideo, Bool)
         case recovered
         case failed(ConfabError)
     }
@@ -217,6 +219,12 @@ struct RouletteMachine: FeatureMachine, Equatable {
         case .roulette(.ended(let ended)):
             if ended.reason == .banned { search = nil }
             if ended.match == match?.details.match { endMatch(MatchEnding(ended.reason), &effects) }
+        case .roulette(.warning(let warning)):
+            // The chat ends, and the application decides whether to search again.
+            if warning.ends, warning.match == match?.details.match { search = nil }
+            effects.append(.tell(.warned(warning)))
+        case .roulette(.blur(let blur)):
+            if blur.match == match?.details.match { effects.append(.tell(.blur(blur.whose, blur.blurred))) }
         case .contact(.asked(let meeting)):
             if let asked = meeting.match, asked == lastMatch { effects.append(.tell(.contactAsked(asked))) }
         case .error(let failure):

@@ -174,6 +174,9 @@ final class RouletteMedia: Sendable {
             source.send(.ended(ending))
             releaseIfIdle()
         case .contactAsked: source.send(.contactAsked)
+        case .warned(let warning): source.send(.warned(RouletteWarning(warning)))
+        case .blur(.own, let isBlurred): source.send(.ownVideoBlurred(isBlurred))
+        case .blur(.partner, let isBlurred): source.send(.partnerBlurred(isBlurred))
         case .recovered: source.send(.recovered)
         case .failed(let error):
             source.send(.failed(error))

@@ -158,6 +158,11 @@ extension ConfabConfiguration {
             admin.port == nil || admin.port == 0
                 || (admin.port != port && (!metrics.isEnabled || admin.port != metrics.port)), "admin.port",
             "must differ from port, because the operator's page must not be public, and from metrics.port")
+        require(
+            moderation.program.isEmpty || moderation.url == nil, "moderation.url",
+            "set either moderation.program or moderation.url, not both")
+        require(
+            moderation.token == nil || moderation.url != nil, "moderation.token", "requires moderation.url")
         return found + acmeConflicts + cluster.conflicts(storage: storage)
     }
 }

@@ -36,6 +36,7 @@ public struct ConfabConfiguration: Sendable, Equatable {
     public var metrics = Metrics()
     public var admin = Admin()
     public var tracing = Tracing()
+    public var moderation = Moderation()
     public var media = Media()
     public var ice = ICE()
     public var limits = Limits()
@@ -112,6 +113,21 @@ public struct ConfabConfiguration: Sendable, Equatable {
         public var port: Int?
         /// The token that the page requires; nil for the one in the data directory.
         public var token: SecretText?
+        public init() {}
+    }
+
+    /// What judges samples of the cameras in the roulette. Neither a program nor a URL: nothing is sampled.
+    public struct Moderation: Sendable, Equatable {
+        /// The path of the program, and its arguments; empty for none.
+        public var program: [String] = []
+        /// The URL of the endpoint; nil for none.
+        public var url: String?
+        /// The bearer token for the endpoint; nil for none.
+        public var token: SecretText?
+        /// How long to wait for a verdict.
+        public var timeout: Duration = .seconds(2)
+        /// Maximum number of samples that wait. At 32 KiB each, they use at most 2 MB.
+        public var maxWaiting = 64
         public init() {}
     }
 

@@ -72,7 +72,7 @@ extension WireError {
         case _ where code.isToken: 401
         case .malformed, .invalidName: 400
         case .notPermitted, .banned, .forbiddenOrigin: 403
-        case .notFound, .sessionInvalid, .notJoined, .roomNotFound: 404
+        case .notFound, .sessionInvalid, .notJoined, .notMatched, .roomNotFound: 404
         case .methodNotAllowed: 405
         case .sessionRelayed, .restartPending, .roomExists, .applicationExists, .archiveConflict, .broadcastConflict:
             409

@@ -81,6 +81,8 @@ final class Gateway {
     var archiveBucket: S3Bucket?
     /// The routes of HTTP requests, for spans and for the log. Set when the server starts.
     var routes = RouteTemplates([])
+    /// Judges samples of cameras. Set when the server starts; nil if nothing does.
+    var sampleJudge: SampleJudge?
     /// What the operator's page shows of media. It stays empty without the page.
     var adminMedia = AdminMediaLog()
     /// Signs that this server can be reached.
@@ -167,6 +169,7 @@ final class Gateway {
             runner.recorder != nil, runner.composer != nil
         )
         settings.rules.broadcastsSessions = runner.broadcaster != nil
+        settings.rules.checksSamples = sampleJudge != nil
         settings.ice = ICEProvision(configuration.ice)
         projectBudgets = projectBudgets.filter { settings.projects[$0.key] != nil }
         if settings != runner.hubSettings { runner.submit(.settingsChanged(settings)) }

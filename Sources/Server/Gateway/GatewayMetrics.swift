@@ -33,6 +33,7 @@ struct GatewayMetrics {
     let droppedForBackpressure = Counter(label: "confab_sockets_too_slow_total")
 
     private let droppedLetters = CounterBridge("confab_cluster_letters_dropped", isNew: true)
+    private let unsampledChats = CounterBridge("confab_roulette_unsampled", isNew: true)
 
     /// Requests that were refused because their project exceeded its budget.
     let projectsOverBudget = Counter(label: "confab_project_over_budget_total")
@@ -72,7 +73,7 @@ struct GatewayMetrics {
 
     /// The help text of each metric, keyed by metric name.
     static let help: [String: String] = [
-        own, MediaMetrics.help, RecordingMetrics.help, BroadcastMetrics.help, RoomMetrics.help,
+        own, MediaMetrics.help, RecordingMetrics.help, BroadcastMetrics.help, RoomMetrics.help, SampleMetrics.help,
     ].reduce([:]) { all, help in all.merging(help) { first, _ in first } }
 
     private static let own = [
@@ -124,6 +125,7 @@ struct GatewayMetrics {
         for (state, gauge) in archives { gauge.record(states[state] ?? 0) }
         broadcasts.record(hub.broadcastCount)
         droppedLetters.record(UInt64(clamping: hub.droppedLetters))
+        unsampledChats.record(UInt64(clamping: hub.unsampledChats))
         media.record(hub.bandwidthRefusals)
         rooms.record(hub)
     }

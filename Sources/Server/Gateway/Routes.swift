@@ -45,6 +45,8 @@ struct Routes: Sendable {
         add(
             to: router, .post, QRCodeDrawing.path, QRCodeDrawing.layers, maxBody: QRCodeDrawing.maxTextSize,
             QRCodeDrawing.post)
+        add(
+            to: router, .post, SampleEndpoint.path, SampleEndpoint.layers, maxBody: Limits.sample, SampleEndpoint.post)
         for (method, path, endpoint) in RoomsEndpoint.routes {
             add(to: router, method, path, RoomsEndpoint.layers, maxBody: RoomsEndpoint.maxBodySize, endpoint.respond)
         }
@@ -72,7 +74,7 @@ struct Routes: Sendable {
         router.get(RouterPath(ViewerEndpoint.path)) { await broadcast($0, $1) }
         for (path, layers) in [
             (PersonExport.path, PersonExport.layers), (RoomFilesEndpoint.path, RoomFilesEndpoint.layers),
-            (ClientEventEndpoint.path, ClientEventEndpoint.layers),
+            (ClientEventEndpoint.path, ClientEventEndpoint.layers), (SampleEndpoint.path, SampleEndpoint.layers),
             (ViewerEndpoint.path, ViewerEndpoint.layers),
         ] {
             // Answer preflight requests, which browsers send before they send a secret to another origin.

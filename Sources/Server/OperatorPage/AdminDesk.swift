@@ -79,6 +79,44 @@ struct AdminDesk: Sendable {
         guard try await storage.closeReport(id: id, at: clock.wallNow, recording: closing) else { throw Self.noReport }
     }
 
+    /// Warns the reported person on all devices that are connected to this server, and closes the report.
+    ///
+    /// - Parameter text: a sentence for the person; nil for the client's own.
+    /// - Returns: false if the person is not connected. Then nothing was sent, and the report stays open.
+    func warn(report id: Int64, _ text: String?) async throws -> Bool {
+        guard let stored = try await storage.report(id: id), stored.closedAt == nil else { throw Self.noReport }
+        // The reported identity may have been linked to an account since the report.
+        var person = stored.report.against
+        if case .person(let owner) = try await storage.resolve(person) { person = owner }
+        let (gateway, warned) = (gateway, person)
+        let isSent = try await gateway.eventLoop.submit {
+            guard gateway.value.runner.hub.isConnected(warned) else { return false }
+            gateway.value.runner.submit(.warned(warned, text))
+            return true
+        }.get()
+        guard isSent else { return false }
+        let detail = text.map { "warned: \($0)" } ?? "warned"
+        try await storage.closeReport(id: id, at: clock.wallNow, recording: entry("report.close", "\(id)", detail))
+        return true
+    }
+
+    /// Reads the sentence of a warning; nil if there is none.
+    static func warning(_ members: JSONObject) throws(WireError) -> String? {
+        switch members["text"] {
+        case nil: return nil
+        case .string(let text)? where text.utf8.count <= Limits.warning: return text.isEmpty ? nil : text.withoutNUL
+        default: throw WireError(.malformed, "\"text\" must be text of at most \(Limits.warning) bytes.")
+        }
+    }
+
+    /// Returns the sample of the reported person's camera, as JPEG.
+    func sample(report id: Int64) async throws -> [UInt8] {
+        guard let sample = try await storage.report(id: id)?.report.sample else {
+            throw WireError(.notFound, "There is no image with this report, or the report was deleted.")
+        }
+        return sample.jpeg
+    }
+
     private static let noReport = WireError(
         .notFound, "This report does not exist, or was closed or deleted. Load the list again.")
 

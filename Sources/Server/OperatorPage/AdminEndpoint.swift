@@ -54,6 +54,8 @@ struct AdminEndpoint: Service {
         (.get, "/admin/api/reports", { try await $0.reports($1) }),
         (.post, "/admin/api/reports/:id/ban", { try await $0.banReported($1) }),
         (.post, "/admin/api/reports/:id/dismiss", { try await $0.dismiss($1) }),
+        (.post, "/admin/api/reports/:id/warn", { try await $0.warn($1) }),
+        (.get, "/admin/api/reports/:id/sample", { try await $0.sample($1) }),
         (.get, "/admin/api/bans", { endpoint, _ in try await endpoint.bans() }),
         (.post, "/admin/api/bans", { try await $0.addBan($1) }),
         (.post, "/admin/api/bans/lift", { try await $0.liftBan($1) }),
@@ -257,6 +259,16 @@ struct AdminEndpoint: Service {
     private func dismiss(_ call: Call) async throws -> GateResponse {
         try await desk.dismiss(report: try reportID(call))
         return GateResponse(status: 204)
+    }
+
+    private func warn(_ call: Call) async throws -> GateResponse {
+        let text = try AdminDesk.warning(call.body)
+        return .warned(try await desk.warn(report: try reportID(call), text))
+    }
+
+    private func sample(_ call: Call) async throws -> GateResponse {
+        let jpeg = try await desk.sample(report: try reportID(call))
+        return GateResponse(status: 200, type: SampleEndpoint.type, body: jpeg)
     }
 
     private func reportID(_ call: Call) throws(WireError) -> Int64 {

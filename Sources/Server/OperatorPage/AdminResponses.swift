@@ -46,6 +46,10 @@ extension GateResponse {
         }
     }
 
+    static func warned(_ isDelivered: Bool) -> Self {
+        admin { writer in writer.member("delivered", isDelivered) }
+    }
+
     static func bans(_ bans: [Ban], count: Int) -> Self {
         admin { writer in
             writer.member("count", count)
@@ -182,6 +186,14 @@ extension JSONWriter {
             writer.member("from", line.from == report.by ? "reporter" : "reported")
             writer.member("text", line.text)
         }
+        guard let sample = report.sample else { return }
+        name("sample")
+        beginObject()
+        member("at", sample.at.milliseconds)
+        if let verdict = sample.verdict { member("verdict", verdict.rawValue) }
+        member("warnings", sample.warnings)
+        member("blurs", sample.blurs)
+        endObject()
     }
 
     fileprivate mutating func write(_ ban: Ban) {

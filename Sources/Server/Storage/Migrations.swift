@@ -43,6 +43,9 @@ enum Migrations {
         migrator.registerMigration("v12 broadcasts") { db in
             try db.execute(sql: version12)
         }
+        migrator.registerMigration("v13 samples of reports") { db in
+            try db.execute(sql: version13)
+        }
         return migrator
     }
 
@@ -405,5 +408,17 @@ enum Migrations {
         CREATE INDEX broadcastByProject ON broadcast (project, createdAt);
         CREATE INDEX broadcastBySession ON broadcast (session, createdAt);
         CREATE INDEX broadcastByStatus ON broadcast (status, node, updatedAt);
+        """
+
+    /// The latest sample of the reported person's camera.
+    private static let version13 = """
+        CREATE TABLE reportSample (
+            report INTEGER NOT NULL PRIMARY KEY REFERENCES report (id) ON DELETE CASCADE,
+            jpeg BLOB NOT NULL,
+            at INTEGER NOT NULL,
+            verdict TEXT,
+            warnings INTEGER NOT NULL,
+            blurs INTEGER NOT NULL
+        );
         """
 }

@@ -12,6 +12,8 @@ extension SQLTransaction {
         case .unblock(let owner, let blocked):
             try run("DELETE FROM block WHERE owner = ? AND blocked = ?", [owner.blob, blocked.blob])
         case .report(let report): try insert(report.withoutNUL)
+        // The entry of the audit log is all that is stored.
+        case .endedByCheck: break
         case .profile(let id, let person, let profile, let at):
             try setProfile(profile.withoutNUL, of: id, knownAs: person, at: at)
         case .linked(let device, let person): try link(device, to: person, bounds)
@@ -70,6 +72,12 @@ extension SQLTransaction {
                 "INSERT INTO reportLine (report, position, author, text, at) VALUES (?, ?, ?, ?, ?)",
                 [id, position, line.from.blob, line.text, line.at.milliseconds])
         }
+        guard let sample = report.sample else { return }
+        try run(
+            "INSERT INTO reportSample (report, jpeg, at, verdict, warnings, blurs) VALUES (?, ?, ?, ?, ?, ?)",
+            [
+                id, Data(sample.jpeg), sample.at.milliseconds, sample.verdict?.rawValue, sample.warnings, sample.blurs,
+            ])
     }
 
     /// Copies the blocks of a device to its person, except a block against this person.
@@ -186,10 +194,17 @@ extension SQLTransaction {
             line in
             ChatLine(from: try line.id("author"), text: try line.value("text"), at: try line.time("at"))
         }
-        let report = Report(
+        var report = Report(
             match: try row.id("match"), by: try row.id("reporter"), against: try row.id("against"),
             reason: try row.value("reason"), lines: lines, createdAt: try row.time("createdAt"),
             byAddress: try row.value("reporterAddress"), againstAddress: try row.value("againstAddress"))
+        report.sample = try rows("SELECT * FROM reportSample WHERE report = ?", [id]).first.map { row in
+            let (jpeg, verdict): (Data, String?) = (try row.value("jpeg"), try row.optional("verdict"))
+            let (warnings, blurs): (Int64, Int64) = (try row.value("warnings"), try row.value("blurs"))
+            return ReportedSample(
+                jpeg: Array(jpeg), at: try row.time("at"), verdict: verdict.flatMap(SampleVerdict.init),
+                warnings: Int(clamping: warnings), blurs: Int(clamping: blurs))
+        }
         return StoredReport(id: id, report: report, closedAt: closedAt.map { Timestamp(milliseconds: $0) })
     }
 }

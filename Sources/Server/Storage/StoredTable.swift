@@ -21,6 +21,7 @@ struct StoredTable: Sendable {
         StoredTable(name: "ban", key: ["id"], numbers: .reusable),
         StoredTable(name: "report", key: ["id"], numbers: .unique),
         StoredTable(name: "reportLine", key: ["report", "position"]),
+        StoredTable(name: "reportSample", key: ["report"]),
         StoredTable(name: "profile", key: ["identity"]),
         StoredTable(name: "device", key: ["identity"]),
         StoredTable(name: "contact", key: ["id"], numbers: .reusable),

@@ -26,6 +26,12 @@ public enum Input: Equatable, Sendable {
     case banned(Ban)
     /// The operator lifted a ban.
     case unbanned(IdentityID)
+    /// An operator warns a person, with a sentence or without.
+    case warned(IdentityID, String?)
+    /// A sample of a camera arrived, as JPEG. The shell has verified whose it is.
+    case sampled(SampleSource, [UInt8])
+    /// The operator's program has judged a sample.
+    indirect case judged(SampleSource, SampleJudgment)
     /// An event from the media plane.
     case media(MediaEvent)
     /// Disconnects the client on this socket, because its address was banned or an operator removed the client.
@@ -123,6 +129,13 @@ extension Hub {
         case .closed(let socket, let leaving): clients.closed(socket, leaving: leaving, &context)
         case .banned(let ban): banned(ban)
         case .unbanned(let identity): context.tell(.person(identity, .unbanned))
+        case .warned(let identity, let text): context.tell(.person(identity, .warned(text)))
+        case .sampled(let source, let jpeg):
+            context.tell(.session(source.session, .sampled(source.match, source.person, jpeg)))
+            context.tell(.person(source.person, .sampled(source.match)))
+        case .judged(let source, let judgment):
+            context.tell(.session(source.session, .judged(source.match, source.person, judgment.verdict)))
+            context.tell(.person(source.person, .judged(source.match, judgment)))
         case .media(let event):
             if case .refused(_, _, let error) = event, error.code == .bandwidthExceeded {
                 context.figures.refusals.connections += 1

@@ -31,6 +31,8 @@ extension PersonEvent: LetterEvent {
             self = .contact(event)
         // Each node reads the bans itself. The others are answers of this node's storage and registry.
         case .banned, .unbanned, .storageFailed, .placeLost, .hallIsElsewhere, .lookedUp: throw .staysHere
+        // The two people of a match are on one node, which gets the samples too. An operator warns those on their own node.
+        case .partnerBlurred, .sampled, .judged, .warned: throw .staysHere
         }
     }
 

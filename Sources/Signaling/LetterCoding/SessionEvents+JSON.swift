@@ -22,7 +22,9 @@ extension SessionEvent: LetterEvent {
             self = .room(event)
         // The operator's request waits on this node, and archives are on the session's node. The others come from this node's
         // storage, settings and registry.
-        case .operated, .moderated, .projectDeleted, .placeLost, .archiveStopped, .broadcastStopped: throw .staysHere
+        // A match, its people and its session are on one node, which gets the samples too.
+        case .operated, .moderated, .projectDeleted, .placeLost, .archiveStopped, .broadcastStopped, .sampled, .judged:
+            throw .staysHere
         }
     }
 

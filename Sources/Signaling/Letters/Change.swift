@@ -5,6 +5,8 @@ public enum Change: Hashable, Sendable {
     case block(owner: IdentityID, blocked: IdentityID, at: Timestamp)
     case unblock(owner: IdentityID, blocked: IdentityID)
     case report(Report)
+    /// The operator's program has ended a chat because of what this person's camera showed. Adds only an entry to the audit log.
+    case endedByCheck(IdentityID, MatchID, text: String, at: Timestamp)
     // People.
     /// Stores the profile of a person. `at` is the time when the profile was last used.
     case profile(IdentityID, PersonID, Profile, at: Timestamp)
@@ -89,6 +91,11 @@ extension Change {
         case .block(let owner, _, _): return Summary(people: [owner], storedBytes: row)
         case .unblock(let owner, _): return Summary(people: [owner])
         case .report(let report): return Summary(people: [report.by], storedBytes: StoredSize.of(report))
+        case .endedByCheck(let person, let match, let text, let at):
+            let entry = AuditEntry(
+                at: at, actor: AuditEntry.checkActor, action: "chat.end", subject: "\(person)",
+                detail: text.isEmpty ? "\(match)" : "\(match): \(text)")
+            return Summary(storedBytes: row + text.utf8.count, auditEntry: entry)
         case .profile(let person, _, let profile, at: _):
             return Summary(people: [person], storedBytes: 2 * row + profile.name.utf8.count)
         case .linked(let device, let person):
@@ -153,6 +160,7 @@ public enum StoredSize {
     }
 
     fileprivate static func of(_ report: Report) -> Int {
-        report.lines.reduce(2 * row + report.reason.utf8.count) { $0 + row / 2 + $1.text.utf8.count }
+        let sample = report.sample.map { row + $0.jpeg.count } ?? 0
+        return report.lines.reduce(2 * row + report.reason.utf8.count + sample) { $0 + row / 2 + $1.text.utf8.count }
     }
 }

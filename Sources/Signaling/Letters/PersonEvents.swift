@@ -33,9 +33,17 @@ public enum PersonEvent: Equatable, Sendable {
     case matchEnded(MatchID, EndReason)
     case partnerAway(MatchID, Bool)
     case partnerMoved(MatchID, address: String)
+    /// The partner's video must be blurred (true), or may be shown again (false).
+    case partnerBlurred(MatchID, Bool)
+    // From the check of samples.
+    /// A sample of this person's camera arrived.
+    case sampled(MatchID)
+    indirect case judged(MatchID, SampleJudgment)
     // From the operator.
     case banned(Ban)
     case unbanned
+    /// A warning, with the operator's sentence if there is one.
+    case warned(String?)
     /// Changes to this person could not be stored.
     case storageFailed
     /// Another node of the cluster has this person's place.

@@ -51,6 +51,8 @@ public struct Report: Hashable, Sendable {
     /// who creates a new identity.
     public var byAddress: String
     public var againstAddress: String
+    /// The latest sample of the reported person's camera; nil if there is none.
+    public var sample: ReportedSample?
 
     public init(
         match: MatchID, by: IdentityID, against: IdentityID, reason: String, lines: [ChatLine], createdAt: Timestamp,
@@ -114,7 +116,7 @@ public struct SessionModeration: Hashable, Sendable {
 /// An entry of the audit log: the record of an action by an operator, an application's server or a moderator.
 public struct AuditEntry: Hashable, Sendable {
     public var at: Timestamp
-    /// Who acted: `operator` for commands and requests of operators, the API key for an application's server, otherwise
+    /// Who acted: `operator` for commands and requests of operators, `check` for the operator's program that judges samples, the API key for an application's server, otherwise
     /// the moderator's identity.
     public var actor: String
     /// The kind of thing that was changed and what was done to it, such as `ban.add`, `report.close`,
@@ -143,6 +145,8 @@ public struct AuditEntry: Hashable, Sendable {
 
     /// The value of `actor` for commands, which run with the operator's rights.
     public static let operatorActor = "operator"
+    /// The value of `actor` for the operator's program that judges samples.
+    public static let checkActor = "check"
 }
 
 extension WireError {

@@ -27,6 +27,10 @@ public enum SessionEvent: Equatable, Sendable {
     /// A member reports their chat partner. The session adds the most recent lines of the text chat to the report and
     /// stores it.
     case report(Report, by: ConnectionID, re: UInt64)
+    /// A sample of the camera of a person in this match arrived.
+    case sampled(MatchID, IdentityID, [UInt8])
+    /// A sample of this person's camera was judged.
+    case judged(MatchID, IdentityID, SampleVerdict)
     /// An event from the room that this session belongs to.
     case room(RoomSessionEvent)
     /// An operation for an application's server.

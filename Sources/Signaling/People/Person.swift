@@ -144,6 +144,10 @@ public struct Person: Machine, Equatable, Sendable {
         case .matchEnded(let match, let reason): roulette.ended(match, reason, snapshot, &context)
         case .partnerAway(let match, let isAway): roulette.partnerAway(match, isAway, &context)
         case .partnerMoved(let match, let address): roulette.partnerMoved(match, to: address)
+        case .partnerBlurred(let match, let isBlurred): roulette.partnerBlurred(match, isBlurred, &context)
+        case .sampled(let match): roulette.sampled(match)
+        case .judged(let match, let judgment): roulette.judged(match, judgment, snapshot, &context)
+        case .warned(let text): warned(text, &context)
         case .lookedUp: break
         case .unbanned: ban = nil
         case .storageFailed: forget(.storageFailed, &context)

@@ -27,6 +27,12 @@ extension RouletteState {
         var began: Timestamp
         var isReported = false
         var ended: Timestamp?
+        /// Whether the partner's client blurs this person's video.
+        var isBlurred = false
+        /// When this person last got a warning in this chat.
+        var warnedAt: Timestamp?
+        /// Whether a sample of this person's camera has arrived.
+        var hasSample = false
     }
 
     /// Legal transitions: `idle` → `penalized`, `waiting`; `penalized` → `waiting`, `away`, `idle`; `waiting` → `reserved`,

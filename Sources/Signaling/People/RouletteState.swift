@@ -227,7 +227,7 @@ struct RouletteState: Equatable, Sendable {
     /// themselves after they have left the old session.
     mutating func ended(_ match: MatchID, _ reason: EndReason, _ snapshot: PersonSnapshot, _ context: inout Context) {
         guard case .chatting(let search, let chat) = activity, chat.match == match else { return }
-        remember(chat, context.now)
+        remember(chat, search.mode, &context)
         context.send(.roulette(.ended(.init(match: match, reason: reason))), to: search.client)
         activity = .idle
         guard snapshot.devices[search.client]?.home == nil else { return }
@@ -288,14 +288,15 @@ struct RouletteState: Equatable, Sendable {
 
     private mutating func endChat(_ chat: Chat, _ reason: EndReason, _ id: IdentityID, _ context: inout Context) {
         context.tell(.match(chat.match, .leave(id, reason)))
-        remember(chat, context.now)
+        remember(chat, search?.mode ?? .text, &context)
         activity = .idle
         if reason != .blocked, reason != .banned { countSkip(of: chat, context) }
     }
 
-    private mutating func remember(_ chat: Chat, _ now: Timestamp) {
+    private mutating func remember(_ chat: Chat, _ mode: ChatMode, _ context: inout Context) {
+        countUnsampled(chat, mode, &context)
         var chat = chat
-        chat.ended = now
+        chat.ended = context.now
         recentChats.append(chat)
         if recentChats.count > Self.maxRecentChats { recentChats.removeFirst() }
     }

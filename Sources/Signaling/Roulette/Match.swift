@@ -25,6 +25,9 @@ public struct Match: Machine, Equatable, Sendable {
 
     var isOver: Bool { state == .over }
 
+    /// The two people while the match runs.
+    var people: [IdentityID] { if case .running(_, let first, let second) = state { [first, second] } else { [] } }
+
     mutating func handle(_ event: MatchEvent, _ context: inout Context) {
         switch (event, state) {
         case (.begin(let mode, let first, let second), .new):

@@ -131,6 +131,8 @@ public struct Session: Machine, Equatable, Sendable {
     /// The match or call whose chat lines are kept in case of a report; nil if there is none.
     private var match: MatchID?
     private var lines: [ChatLine] = []
+    /// The samples of the cameras in this match, for as long as the chat lines.
+    private var samples = SessionSamples()
     /// The tokens of removed members, which cannot be used again: maps each token's fingerprint to its expiry time.
     /// Entries are kept until the tokens expire. They are stored, so they survive a restart. `context` counts them, up to
     /// `Rules.revocationsPerProject`. Tokens that are bound to a match are in its `Binding` instead.
@@ -167,7 +169,7 @@ public struct Session: Machine, Equatable, Sendable {
         // the project has been repaired.
         case .moderated, .join, .matchOpened, .homeOpened, .dropped, .returned, .gone, .matchClosed, .homeClosed,
             .room, .rosterAcknowledged, .lagging, .subscriptionChanged, .streamQuality, .layersWanted, .full, .speaking,
-            .archiveStopped, .broadcastStopped:
+            .archiveStopped, .broadcastStopped, .sampled, .judged:
             return
         }
     }
@@ -192,7 +194,7 @@ public struct Session: Machine, Equatable, Sendable {
         if let until = muteUntil, until <= context.now { endMute(&context) }
         guard let until = transcriptUntil, until <= context.now else { return }
         transcriptUntil = nil
-        lines = []
+        (lines, samples) = ([], SessionSamples())
     }
 
     /// Removes all members, and forgets revoked tokens and the mute without changing what is stored.
@@ -226,7 +228,7 @@ public struct Session: Machine, Equatable, Sendable {
             if let former = self.match { bindings[former] = nil }
             self.match = match
             bindings[match] = Binding(places: places, call: call)
-            lines = []
+            (lines, samples) = ([], SessionSamples())
         case .matchClosed(let match):
             if self.match == match {
                 self.match = nil
@@ -247,10 +249,15 @@ public struct Session: Machine, Equatable, Sendable {
             isMuted = moderation.isMuted
             muteUntil = isMuted ? context.now + context.rules.muteGrace : nil
         case .report(var report, let client, let re):
-            // The report is more important than its chat lines, so it is stored without them if space is short.
+            // The report is more important than its evidence, so it is stored without it if space is short.
             report.lines = context.permit == .all ? lines : []
+            report.sample = context.permit == .all ? samples[report.against] : nil
             context.persist(.report(report))
             context.ok(Request(client, re))
+        case .sampled(let match, let person, let jpeg):
+            if match == self.match { samples.keep(jpeg, of: person, at: context.wallNow) }
+        case .judged(let match, let person, let verdict):
+            if match == self.match { samples.note(verdict, about: person) }
         case .subscriptionChanged(let news, let subscriber): subscriptionChanged(news, to: subscriber, &context)
         case .streamQuality(let quality): streamQuality(quality, &context)
         case .layersWanted(let wanted, let publisher): layersWanted(wanted, publisher, &context)

@@ -140,6 +140,8 @@ public struct Welcome: Payload {
     public var media: Media?
     /// The key for Web Push; nil if the server cannot send push notifications to browsers.
     public var push: Push?
+    /// The samples of the camera that clients send; nil if the server checks none.
+    public var sampling: Sampling?
     /// The server's limits on messages, signals and interests.
     public var limits = Bounds()
     /// The state of this client connection as the server sees it.
@@ -160,6 +162,7 @@ public struct Welcome: Payload {
         try coder.nested("ice", &ice)
         try coder.nested("media", &media)
         try coder.nested("push", &push)
+        try coder.nested("sampling", &sampling)
         try coder.nested("limits", &limits)
         try coder.nested("state", &state)
     }

@@ -98,6 +98,10 @@ public enum RouletteNotice: Equatable, Sendable, MessageSet {
     case ended(Ended)
     /// Answers `roulette.count`.
     case count(Count)
+    /// The person's video, or what a partner has reported, may break the rules. Also sent outside of a chat.
+    case warning(Warning)
+    /// A video of the chat must be blurred, or may be shown again.
+    case blur(Blur)
 
     func visit(_ visitor: inout some MessageVisitor) throws(WireError) {
         switch self {
@@ -106,6 +110,8 @@ public enum RouletteNotice: Equatable, Sendable, MessageSet {
         case .partner(let payload): try visitor.message("roulette.partner", payload)
         case .ended(let payload): try visitor.message("roulette.ended", payload)
         case .count(let payload): try visitor.message("roulette.count", payload)
+        case .warning(let payload): try visitor.message("roulette.warning", payload)
+        case .blur(let payload): try visitor.message("roulette.blur", payload)
         }
     }
 
@@ -115,6 +121,8 @@ public enum RouletteNotice: Equatable, Sendable, MessageSet {
         .init("roulette.partner", Self.partner),
         .init("roulette.ended", Self.ended),
         .init("roulette.count", Self.count),
+        .init("roulette.warning", Self.warning),
+        .init("roulette.blur", Self.blur),
     ]
 }
 

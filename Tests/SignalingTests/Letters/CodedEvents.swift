@@ -32,7 +32,10 @@ struct CodedEvents: Sendable, CustomTestStringConvertible {
             ]),
         CodedEvents(
             "PersonEvent", "PersonEvents", PersonEvent.blanks,
-            staying: ["banned", "unbanned", "storageFailed", "placeLost", "hallIsElsewhere", "lookedUp"]),
+            staying: [
+                "banned", "unbanned", "storageFailed", "placeLost", "hallIsElsewhere", "lookedUp", "partnerBlurred",
+                "sampled", "judged", "warned",
+            ]),
         CodedEvents(
             "PersonPresenceEvent", "PersonEvents", PersonPresenceEvent.blanks, staying: ["directoryLost"]),
         CodedEvents(
@@ -44,7 +47,10 @@ struct CodedEvents: Sendable, CustomTestStringConvertible {
         CodedEvents("CallAnswer", "CallEvents", CallAnswer.blanks),
         CodedEvents(
             "SessionEvent", "SessionEvents", SessionEvent.blanks,
-            staying: ["operated", "moderated", "archiveStopped", "broadcastStopped", "projectDeleted", "placeLost"]),
+            staying: [
+                "operated", "moderated", "archiveStopped", "broadcastStopped", "projectDeleted", "placeLost", "sampled",
+                "judged",
+            ]),
         CodedEvents("RoomSessionEvent", "SessionEvents", RoomSessionEvent.blanks),
         CodedEvents("PoolEvent", "RouletteEvents", PoolEvent.blanks),
         CodedEvents("MatchEvent", "RouletteEvents", MatchEvent.blanks),

@@ -77,12 +77,28 @@ async function openChanges(signal) {
 
 const changes = new Changes({ open: openChanges, changed: (views) => dispatch({ type: 'changed', views }), clock });
 
+/** @param {number} report @returns {Promise<Blob>} the image of the reported person's camera */
+async function loadSample(report) {
+  const aborting = new AbortController();
+  const timer = setTimeout(() => aborting.abort(), answerTimeout);
+  try {
+    const response = await fetch(at(`/admin/api/reports/${report}/sample`), {
+      headers: { authorization: `Bearer ${token}` }, cache: 'no-store', signal: aborting.signal,
+    });
+    if (!response.ok) throw new Error(`status ${response.status}`);
+    return await response.blob();
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
 /** @param {Act} act @returns {Promise<any>} */
 function carryOutAct(act) {
   const sentence = 'reason' in act ? { reason: act.reason, ...(act.duration ? { duration: act.duration } : {}) } : {};
   switch (act.kind) {
     case 'ban': return ask(`reports/${act.report}/ban`, sentence);
     case 'dismiss': return ask(`reports/${act.report}/dismiss`, {});
+    case 'warn': return ask(`reports/${act.report}/warn`, act.text ? { text: act.text } : {});
     case 'banSubject': return ask('bans', { subject: act.subject, ...sentence });
     case 'lift': return ask('bans/lift', { subject: act.subject });
   }
@@ -124,7 +140,7 @@ const carryOut = {
   },
 };
 
-const view = new View(strings, language, (act) => dispatch({ type: 'act', act }));
+const view = new View(strings, language, (act) => dispatch({ type: 'act', act }), loadSample);
 /** @type {ReturnType<typeof run<State, Event>>} */
 const machine = run({
   state: initial(),

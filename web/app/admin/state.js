@@ -7,8 +7,12 @@
  *   certificateTrouble?: string}} Overview why the server could not get a certificate, in its sentences */
 /** @typedef {{at: number, from: 'reporter' | 'reported', text: string}} ChatLine */
 /**
+ * @typedef {{at: number, verdict?: 'ok' | 'warn' | 'blur' | 'end', warnings: number, blurs: number}} CameraSample what the operator's program
+ *   decided about the reported person's camera; the image is loaded on request
+ */
+/**
  * @typedef {{id: number, at: number, closedAt?: number, matchId: string, reason: string, against: string, againstAddress: string, by: string,
- *   byAddress: string, banned: boolean, lines: ChatLine[]}} Report
+ *   byAddress: string, banned: boolean, lines: ChatLine[], sample?: CameraSample}} Report
  */
 /** @typedef {{subject: string, reason: string, at: number, until?: number}} Ban */
 /** @typedef {{at: number, sessionId: string, subscriber: string, streamId: string, reason: string, paused: boolean, layer?: string}} Switch */
@@ -27,7 +31,7 @@
 /** @typedef {{archiveCount: number, archives: Recording[], broadcastCount: number, broadcasts: Recording[]}} Recordings */
 /** @typedef {{at: number, actor: string, action: string, subject: string, detail: string}} Entry */
 /** @typedef {'missing' | 'wrong' | 'unreachable' | {text: string}} Trouble a known one, or the server's sentence */
-/** @typedef {{kind: 'ban', report: number, reason: string, duration: string} | {kind: 'dismiss', report: number} |
+/** @typedef {{kind: 'ban', report: number, reason: string, duration: string} | {kind: 'dismiss', report: number} | {kind: 'warn', report: number, text: string} |
  *   {kind: 'banSubject', subject: string, reason: string, duration: string} | {kind: 'lift', subject: string}} Act */
 
 /**
@@ -123,7 +127,9 @@ export function step(state, event) {
       if (state.phase !== 'open') return [state, []];
       const { act } = event;
       const subject = act.kind === 'ban' || act.kind === 'banSubject' ? event.data.bans.map((/** @type {Ban} */ ban) => ban.subject).join(', ') : 'subject' in act ? act.subject : '';
-      const next = /** @type {State} */ ({ ...done(state, act), note: { tone: 'good', act, subject, text: '' } });
+      // A person who is not connected cannot be warned, and the report stays open.
+      const isDone = act.kind !== 'warn' || event.data.delivered;
+      const next = /** @type {State} */ ({ ...done(state, act), note: { tone: isDone ? 'good' : 'bad', act, subject, text: '' } });
       return [next, /** @type {Tab[]} */ (['reports', 'bans']).map((what) => load(next, what))];
     }
     case 'actFailed': {

@@ -58,6 +58,18 @@ const en = {
   durations: { '1d': '1 day', '7d': '7 days', '30d': '30 days', '': 'Permanent' },
   ban: 'Ban',
   dismiss: 'Dismiss',
+  warn: 'Warn',
+  warningField: 'Sentence for the person (optional)',
+  warnReport: /** @param {number} id */ (id) => `Warn the person of report ${id}`,
+  showSample: 'Show the camera image',
+  hideSample: 'Hide the camera image',
+  sampleFailed: 'The image could not be loaded. Try again.',
+  sampleOf: /** @param {number} id */ (id) => `Camera image of report ${id}`,
+  sampled: /** @param {string} when @param {string} verdict */ (when, verdict) => `Camera image of ${when}. ${verdict}`,
+  verdicts: {
+    none: 'No verdict of the program.', ok: 'Latest verdict: ok.', warn: 'Latest verdict: warn.', blur: 'Latest verdict: blur.', end: 'Latest verdict: end.',
+  },
+  verdictCounts: /** @param {number} warnings @param {number} blurs */ (warnings, blurs) => `${counted(warnings, 'warning', 'warnings')} and ${counted(blurs, 'blur', 'blurs')} in this chat.`,
   banReport: /** @param {number} id */ (id) => `Ban the person of report ${id}`,
   dismissReport: /** @param {number} id */ (id) => `Dismiss report ${id}`,
 
@@ -112,6 +124,8 @@ const en = {
   done: {
     ban: /** @param {string} subject */ (subject) => `Banned ${subject}.`,
     dismiss: 'Report dismissed.',
+    warn: 'Warning sent. The report is closed.',
+    notWarned: 'This person is not connected to this server, so no warning was sent. The report stays open.',
     lift: /** @param {string} subject */ (subject) => `The ban of ${subject} was lifted.`,
   },
 };

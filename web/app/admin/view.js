@@ -24,11 +24,15 @@ export class View {
   /** @type {import('./state.js').Tab | null} the tab that was scrolled into view */
   #scrolledTo = null;
 
-  /** @param {import('./strings.js').Strings} strings @param {string} language @param {(act: Act) => void} act */
-  constructor(strings, language, act) {
+  /**
+   * @param {import('./strings.js').Strings} strings @param {string} language @param {(act: Act) => void} act
+   * @param {(report: number) => Promise<Blob>} loadSample
+   */
+  constructor(strings, language, act, loadSample) {
     this.words = strings.admin;
     this.language = language;
     this.act = act;
+    this.loadSample = loadSample;
     for (const { key } of charts) this.#charts.set(key, this.#makeChart(key));
     fillDurations(box('ban-duration'), this.words);
   }
@@ -163,6 +167,7 @@ export class View {
     }
     evidence.append(summary, lines);
     card.add(evidence);
+    if (report.sample) card.add(...this.#sampleParts(report.id, report.sample));
     if (report.closedAt !== undefined) return card.parts;
 
     const form = make('div', 'fields');
@@ -171,11 +176,15 @@ export class View {
     fillDurations(duration, words);
     const reason = Object.assign(document.createElement('input'), { type: 'text', id: `reason-${report.id}`, maxLength: 120, value: report.reason.slice(0, 120) });
     // Keep what the operator has entered when the card is drawn again.
+    const warning = Object.assign(document.createElement('input'), { type: 'text', id: `warning-${report.id}`, maxLength: 100 });
     const [formerDuration, formerReason] = [document.getElementById(duration.id), document.getElementById(reason.id)];
+    const formerWarning = document.getElementById(warning.id);
     if (formerDuration instanceof HTMLSelectElement) duration.value = formerDuration.value;
     if (formerReason instanceof HTMLInputElement) reason.value = formerReason.value;
-    [duration.dataset.do, reason.dataset.do] = ['duration', 'reason'];
-    for (const [label, field] of /** @type {[string, HTMLElement][]} */ ([[words.duration, duration], [words.reasonField, reason]])) {
+    if (formerWarning instanceof HTMLInputElement) warning.value = formerWarning.value;
+    [duration.dataset.do, reason.dataset.do, warning.dataset.do] = ['duration', 'reason', 'warning'];
+    const fields = /** @type {[string, HTMLElement][]} */ ([[words.duration, duration], [words.reasonField, reason], [words.warningField, warning]]);
+    for (const [label, field] of fields) {
       const part = make('div', 'field');
       const name = Object.assign(document.createElement('label'), { htmlFor: field.id, textContent: label });
       part.append(name, field);
@@ -186,12 +195,53 @@ export class View {
       rowButton({ does: 'ban', text: words.ban, label: words.banReport(report.id), className: 'button danger' }, () => {
         this.act({ kind: 'ban', report: report.id, reason: reason.value.trim(), duration: duration.value });
       }),
+      rowButton({ does: 'warn', text: words.warn, label: words.warnReport(report.id), className: 'button' }, () => {
+        this.act({ kind: 'warn', report: report.id, text: warning.value.trim() });
+      }),
       rowButton({ does: 'dismiss', text: words.dismiss, label: words.dismissReport(report.id), className: 'button' }, () => {
         this.act({ kind: 'dismiss', report: report.id });
       }),
     );
     card.add(form, actions);
     return card.parts;
+  }
+
+  /**
+   * Makes what shows the sample of the reported person's camera. The image is loaded only on request: operators should not have to see
+   * every one.
+   * @param {number} id @param {import('./state.js').CameraSample} sample @returns {HTMLElement[]}
+   */
+  #sampleParts(id, { at, verdict, warnings, blurs }) {
+    const { words } = this;
+    const part = make('div', 'sample');
+    const counts = warnings + blurs > 0 ? ` ${words.verdictCounts(warnings, blurs)}` : '';
+    part.append(make('p', 'hint', words.sampled(timeText(at, this.language), words.verdicts[verdict ?? 'none']) + counts));
+    const problem = make('p', 'error');
+    problem.setAttribute('role', 'alert');
+    /** @type {HTMLImageElement | null} */
+    let image = null;
+    const toggle = rowButton({ does: 'sample', text: words.showSample, label: `${words.showSample}: ${words.report(id)}`, className: 'button' }, async () => {
+      problem.textContent = '';
+      if (image) {
+        URL.revokeObjectURL(image.src);
+        image.remove();
+        image = null;
+      } else {
+        try {
+          const shown = Object.assign(document.createElement('img'), { alt: words.sampleOf(id), className: 'sample-image' });
+          shown.src = URL.createObjectURL(await this.loadSample(id));
+          image = shown;
+          part.append(shown);
+        } catch {
+          problem.textContent = words.sampleFailed;
+        }
+      }
+      const text = image ? words.hideSample : words.showSample;
+      toggle.textContent = text;
+      toggle.setAttribute('aria-label', `${text}: ${words.report(id)}`);
+    });
+    part.append(toggle, problem);
+    return [part];
   }
 
   /** @param {State} state */

@@ -70,12 +70,13 @@ export function formMemory(guest) {
   return {
     /** @returns {import('../strangers/types.js').Form} */
     recall() {
-      const { name, interests, mode, agreed } = kept.get();
+      const { name, interests, mode, agreed, agreedToSamples } = kept.get();
       return {
         name: typeof name === 'string' ? name : '',
         interests: Array.isArray(interests) ? interests.filter(isText) : [],
         mode: mode === 'text' ? 'text' : 'video',
         agreed: agreed === true,
+        ...(agreedToSamples === true ? { agreedToSamples } : {}),
       };
     },
     /** @param {Partial<import('../strangers/types.js').Form>} change */

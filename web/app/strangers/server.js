@@ -43,7 +43,7 @@ export class Server {
       if (client === this.#client) listen(detail ?? {});
     });
     on('identity', ({ secret }) => this.identity.remember(secret));
-    on('connected', ({ resumed }) => this.dispatch({ type: 'connected', resumed, hidesAddress: hidesAddress(client.welcome) }));
+    on('connected', ({ resumed }) => this.dispatch({ type: 'connected', resumed, hidesAddress: hidesAddress(client.welcome), samplesEvery: samplesEvery(client.welcome) }));
     on('reconnecting', () => this.dispatch({ type: 'reconnecting' }));
     on('restarted', () => this.dispatch({ type: 'restarted' }));
     on('closed', ({ code, error }) => this.#closed(error?.code ?? String(code), error?.message, name));
@@ -79,6 +79,8 @@ export class Server {
     on('matched', ({ matchId, mode, partner, textChat }) => ({ type: 'matched', matchId, mode, partner, textChat }));
     on('partner', ({ state, matchId }) => ({ type: 'partner', state, matchId }));
     on('ended', ({ reason, matchId }) => ({ type: 'ended', reason, matchId }));
+    on('warning', ({ source, ends, text }) => ({ type: 'warning', source, ends, text }));
+    on('blur', ({ matchId, whose, blurred }) => ({ type: 'blur', matchId, whose, blurred }));
     on('chat', ({ text, mine }) => ({ type: 'heard', text, mine }));
     on('typing', ({ typing }) => ({ type: 'typing', typing }));
     on('noStream', ({ matchId }) => ({ type: 'stream', is: 'missing', matchId }));
@@ -205,4 +207,12 @@ function described(error) {
  */
 function hidesAddress(welcome) {
   return welcome ? welcome.media?.roulette === 'routed' || welcome.ice?.relayOnly : undefined;
+}
+
+/**
+ * Returns the seconds between two samples of the camera; undefined if the server checks none.
+ * @param {import('../../lib/signaling/messages.js').Welcome | null} [welcome]
+ */
+function samplesEvery(welcome) {
+  return welcome?.sampling && Math.max(1, Math.round(welcome.sampling.intervalMs / 1000));
 }

@@ -46,7 +46,7 @@ const passingTime = 5_000;
  */
 export function initialState({ form, guest }) {
   return {
-    link: { is: 'connecting' }, hidesAddress: null, media: { is: 'off' }, muted: false, cameraOff: false, form,
+    link: { is: 'connecting' }, hidesAddress: null, samplesEvery: null, warning: null, media: { is: 'off' }, muted: false, cameraOff: false, form,
     chat: { is: 'idle' }, last: null, lines: [], linesOf: null, lineCount: 0, keeping: [], question: null, reporting: null, trouble: null,
     passing: null, people: null, guest,
   };
@@ -86,7 +86,8 @@ const handlers = {
   block: (state, _, now) => block(state, now),
   report: (state, { reason, alsoBlock }) => report(state, reason, alsoBlock),
   keep: (state) => keep(state),
-  dismiss: (state) => [{ ...state, trouble: null, passing: null, last: null }, []],
+  // A warning hides the other notices, so it is dismissed alone.
+  dismiss: (state) => [state.warning ? { ...state, warning: null } : { ...state, trouble: null, passing: null, last: null }, []],
 
   // Camera and microphone.
   mediaOn: (state, { camera }) => mediaOn(state, camera),
@@ -94,7 +95,7 @@ const handlers = {
   mediaLost: (state) => [{ ...state, media: { is: 'failed', why: 'lost' } }, [{ do: 'closeMedia' }]],
 
   // The connection to the server.
-  connected: (state, event) => connected(state, event),
+  connected: (state, event, now) => connected(state, event, now),
   reconnecting: (state, _, now) => [{ ...state, link: { is: 'reconnecting', since: now } }, []],
   restarted: (state, event, now) => restarted(state, event, now),
   closed: (state, event) => closed(state, event),
@@ -108,6 +109,8 @@ const handlers = {
   stream: (state, event) => inMatch(state, event, { stream: event.is }),
   sound: (state, event) => inMatch(state, event, { silent: event.silent }),
   typing: (state, event) => inMatch(state, event, { typing: event.typing }),
+  blur: (state, event) => blur(state, event),
+  warning: (state, { source, ends, text = '' }) => [{ ...state, warning: { source, ends, text } }, []],
   ended: (state, event, now) => ended(state, event, now),
   heard: (state, event) => heard(state, event),
   keepAsked: (state, { matchId }) => [{ ...state, keeping: changeKeeping(state.keeping, matchId, { theirs: true }) }, []],
@@ -128,6 +131,7 @@ function changeForm(state, change) {
   // The form is hidden during a search or a chat, and must not change then.
   if (state.chat.is === 'waiting' || state.chat.is === 'matched') return unchanged(state);
   const form = { ...state.form, ...change };
+  if (change.agreed && state.samplesEvery !== null) form.agreedToSamples = true;
   const remember = { do: 'remember', form };
   if (form.mode === 'video' || state.form.mode === 'text') return [{ ...state, form }, [remember]];
   // The user chose “Text only”: turn the camera off now, and cancel a start that waits for the camera.
@@ -279,9 +283,11 @@ function mediaFailed(state, why) {
   return [{ ...state, chat, media: { is: 'failed', why } }, [{ do: 'closeMedia' }]];
 }
 
-/** @param {State} state @param {Event} event @returns {Step} */
-function connected(state, { resumed, hidesAddress }) {
-  const known = { ...state, hidesAddress: hidesAddress ?? state.hidesAddress };
+/** @param {State} state @param {Event} event @param {number} now @returns {Step} */
+function connected(state, { resumed, hidesAddress, samplesEvery = null }, now) {
+  const known = { ...state, hidesAddress: hidesAddress ?? state.hidesAddress, samplesEvery };
+  // The rules that the user agreed to did not mention samples.
+  if (samplesEvery !== null && state.form.agreed && !state.form.agreedToSamples) return rulesChanged(known, now);
   const dropped = state.link.is === 'reconnecting';
   // The SDK has connected again, but as a new client. The `restarted` event follows, and its handler continues.
   if (dropped && !resumed) return unchanged(known);
@@ -289,6 +295,20 @@ function connected(state, { resumed, hidesAddress }) {
   if (dropped) return [{ ...online, passing: 'back' }, [passes('back')]];
   const [begun, effects] = begin(online);
   return [begun, [{ do: 'count' }, ...effects]];
+}
+
+/**
+ * Asks the user to agree again, and ends a search or a chat until they have.
+ * @param {State} state
+ * @param {number} now
+ * @returns {Step}
+ */
+function rulesChanged(state, now) {
+  const form = { ...state.form, agreed: false };
+  const [stopped, effects] = stop(state, now);
+  const wasBusy = state.chat.is === 'waiting' || state.chat.is === 'matched';
+  const trouble = wasBusy ? { code: 'rules_changed', message: '', pause: null } : state.trouble;
+  return [{ ...stopped, form, trouble, link: /** @type {Link} */ ({ is: 'online' }) }, [{ do: 'count' }, ...effects]];
 }
 
 /**
@@ -336,7 +356,7 @@ function matched(state, { matchId, mode = state.form.mode, partner = {}, textCha
   if (state.chat.is !== 'waiting') return unchanged(state);
   const chat = /** @type {Matched} */ ({
     is: 'matched', matchId, mode, name: partner.name ?? '', interests: partner.interests ?? [], textChat: textChat !== false,
-    away: false, typing: false, silent: false, stream: mode === 'video' ? 'pending' : 'none',
+    away: false, typing: false, silent: false, blurred: { own: false, partner: false }, stream: mode === 'video' ? 'pending' : 'none',
   });
   return [{ ...state, chat, lines: [], linesOf: matchId, trouble: null, passing: null }, [{ do: 'matched' }]];
 }
@@ -351,6 +371,12 @@ function matched(state, { matchId, mode = state.form.mode, partner = {}, textCha
 function inMatch(state, event, change) {
   if (state.chat.is !== 'matched' || (event.matchId && event.matchId !== state.chat.matchId)) return unchanged(state);
   return [{ ...state, chat: { ...state.chat, ...change } }, []];
+}
+
+/** @param {State} state @param {Event} event @returns {Step} */
+function blur(state, event) {
+  if (state.chat.is !== 'matched') return unchanged(state);
+  return inMatch(state, event, { blurred: { ...state.chat.blurred, [event.whose]: event.blurred } });
 }
 
 /** @param {State} state @param {Event} event @param {number} now @returns {Step} */

@@ -63,11 +63,13 @@ function matchStatus({ name, away, stream }, words) {
  */
 export function noticeOf(state, strings, now) {
   if (state.link.is === 'closed') return closedNotice(state.link, strings);
+  if (state.warning) return warningNotice(state.warning, state, strings);
   if (state.trouble) return troubleNotice(state.trouble, state, strings, now);
   // Show camera problems here only while waiting or matched. On the first screen, the preview shows them.
   if (state.media.is === 'failed' && (state.chat.is === 'waiting' || state.chat.is === 'matched')) {
     return { text: strings.media[state.media.why], actions: mediaActions(state.media.why), tone: 'warn' };
   }
+  if (state.chat.is === 'matched' && state.chat.blurred.own) return { text: strings.ownBlurred, actions: [], tone: 'warn' };
   if (state.chat.is === 'matched' && state.chat.silent) return { text: strings.silent, actions: ['unblock'], tone: 'warn' };
   if (state.chat.is === 'idle' && state.last) {
     return { text: strings.lastPerson(state.last.name), actions: ['report', 'dismiss'], tone: 'calm' };
@@ -93,6 +95,13 @@ function closedNotice({ code, message }, strings) {
     case 'connect_failed': return { text, actions: ['retryLink', 'check'], tone: 'bad' };
     default: return { text: text ?? (message || strings.troubles.connect_failed), actions: ['retryLink'], tone: 'bad' };
   }
+}
+
+/** @param {import('./types.js').Warning} warning @param {State} state @param {Strings} strings @returns {Notice} */
+function warningNotice({ source, ends, text }, state, strings) {
+  const words = strings.warnings;
+  const parts = [ends ? words.ended : source === 'operator' ? words.operator : words.check, text, ends ? words.again : words.next];
+  return { text: parts.filter(Boolean).join(' '), actions: ends && state.chat.is === 'idle' ? ['start', 'dismiss'] : ['dismiss'], tone: ends ? 'bad' : 'warn' };
 }
 
 /** @param {import('./types.js').Trouble} trouble @param {State} state @param {Strings} strings @param {number} now @returns {Notice} */

@@ -17,7 +17,8 @@
 /** @typedef {{is: 'waiting', pause: Pause | null, after: Ending | null, name: string}} Waiting */
 /**
  * @typedef {{is: 'matched', matchId: string, mode: Mode, name: string, interests: string[], textChat: boolean,
- *   away: boolean, typing: boolean, silent: boolean, stream: 'none' | 'pending' | 'live' | 'stalled' | 'missing'}} Matched
+ *   away: boolean, typing: boolean, silent: boolean, blurred: {own: boolean, partner: boolean},
+ *   stream: 'none' | 'pending' | 'live' | 'stalled' | 'missing'}} Matched
  *   silent: the browser blocks the sound until the user clicks
  */
 /**
@@ -28,7 +29,11 @@
  * @typedef {{id: number, who: 'me' | 'partner' | 'note', text: string, sent: 'yes' | 'pending' | 'failed'}} Line
  *   a `note` shows how the match ended; its text is an Ending
  */
-/** @typedef {{name: string, interests: string[], mode: Mode, agreed: boolean}} Form */
+/**
+ * @typedef {{name: string, interests: string[], mode: Mode, agreed: boolean, agreedToSamples?: boolean}} Form
+ *   agreedToSamples: the rules that the user agreed to mentioned samples of the camera
+ */
+/** @typedef {{source: 'check' | 'operator', ends: boolean, text: string}} Warning a warning to this user; the text may be empty */
 /** @typedef {{is: 'block' | 'report', matchId: string, name: string}} Question */
 /** @typedef {{code: string, message: string, pause: Pause | null}} Trouble */
 /**
@@ -36,6 +41,7 @@
  * @property {Link} link
  * @property {boolean | null} hidesAddress whether the partner cannot see the user's IP address; null until the server
  *   has sent it
+ * @property {number | null} samplesEvery the seconds between two samples of the camera in a video chat; null if the server checks none
  * @property {Media} media
  * @property {boolean} muted
  * @property {boolean} cameraOff
@@ -48,6 +54,7 @@
  * @property {import('../shared/keep.js').ContactOffer[]} keeping the offers to keep in touch, one for each match
  * @property {Question | null} question
  * @property {'sending' | 'failed' | null} reporting
+ * @property {Warning | null} warning the latest warning, until the user dismisses it
  * @property {Trouble | null} trouble why the last request failed
  * @property {'back' | 'reported' | 'away' | null} passing a message for the status line. `back` and `reported` are
  *   shown for a few seconds; `away`, after a search that stopped because of a long absence, stays until the next

@@ -65,6 +65,14 @@ export class View {
     setAttribute(box('setup'), 'data-mode', form.mode);
     show(box('guest-note'), state.guest);
     show(box('address-note'), state.hidesAddress === false && form.mode === 'video');
+    show(box('sampling-note'), state.samplesEvery !== null);
+    setText(box('sampling-words'), state.samplesEvery === null ? '' : this.strings.samplingRule(state.samplesEvery));
+    // The rules can change while the page is open. Then a note says no longer that the user has agreed.
+    if (!form.agreed && !box('agreed-before').hidden) {
+      input('agree').checked = false;
+      show(box('agree-label'), true);
+      show(box('agreed-before'), false);
+    }
     const reason = startReason(state, this.strings);
     const preparing = state.chat.is === 'preparing';
     enable(button('start'), reason === null);
@@ -102,6 +110,8 @@ export class View {
     setAttribute(box('chat'), 'data-is', chat.is);
     setAttribute(box('chat'), 'data-lines', state.lines.length ? 'some' : 'none');
     setAttribute(box('stage'), 'data-away', matched?.away ? 'yes' : null);
+    setAttribute(box('stage'), 'data-blurred', matched?.blurred.partner ? 'yes' : null);
+    setText(box('blur-words'), matched?.blurred.partner ? this.strings.partnerBlurred : '');
     this.#renderAbout(state);
     this.#renderPlaceholder(state, now);
     // Next does nothing while waiting. Do not use `disabled`, because a keyboard user would lose the focus.

@@ -98,6 +98,22 @@ export class Widget {
     return canvas.toDataURL('image/png').replace(/^data:[^,]*,/, '');
   }
 
+  /**
+   * Returns the current frame as JPEG; null if there is none, or the browser cannot encode it.
+   * @param {number} width in pixels, to which the frame is scaled down @param {number} quality from 0 to 1
+   * @returns {Promise<Blob | null>}
+   */
+  jpeg(width, quality) {
+    const { videoWidth, videoHeight } = this.video;
+    if (videoWidth === 0) return Promise.resolve(null);
+    const scale = Math.min(1, width / videoWidth);
+    const canvas = Object.assign(document.createElement('canvas'), {
+      width: Math.max(1, Math.round(videoWidth * scale)), height: Math.max(1, Math.round(videoHeight * scale)),
+    });
+    canvas.getContext('2d')?.drawImage(this.video, 0, 0, canvas.width, canvas.height);
+    return new Promise((resolve) => canvas.toBlob(resolve, 'image/jpeg', quality));
+  }
+
   destroy() {
     this.video.srcObject = null;
     this.video.remove();

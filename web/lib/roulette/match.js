@@ -4,6 +4,9 @@
 import { systemClock, Timers } from '../clock.js';
 import { ConfabError, otError } from '../errors.js';
 import { SessionCore } from '../session/core.js';
+import { sourceOf } from '../session/publisher.js';
+import { nodeURL } from '../signaling/socket.js';
+import { Sampler, sendSample } from './sampler.js';
 import { TypingReceiver, TypingSender } from './typing.js';
 
 /** @typedef {import('../session/publisher.js').Publisher} Publisher */
@@ -22,6 +25,7 @@ const streamMs = 10_000;
  * @property {import('../session/subscriber-types.js').SubscriberOptions} [subscriberOptions]
  * @property {import('../media/peer.js').Rtc} [rtc]
  * @property {import('../clock.js').Clock} [clock]
+ * @property {(url: string, token: string, sample: Blob) => Promise<unknown>} [sendSample] sends a sample of the own camera; tests replace it
  */
 
 export class Match {
@@ -35,6 +39,8 @@ export class Match {
   #admissions;
   #typing;
   #streamTimeout;
+  /** @type {Sampler | null} null if the server checks no samples */
+  #sampler = null;
   #partnerTyping;
   /** @type {Publisher | null} */
   #publisher;
@@ -64,6 +70,7 @@ export class Match {
     const clock = options.clock ?? systemClock;
     this.#timers = new Timers(clock);
     const { publish, subscribe } = this.#admissions = matched;
+    this.#sampler = this.#makeSampler(client);
     const shared = { client, rtc: options.rtc, clock: options.clock };
     const make = (/** @type {string} */ sessionId) => new SessionCore('', sessionId, shared);
     this.#ours = make(publish.sessionId);
@@ -88,6 +95,7 @@ export class Match {
     this.#join(this.#ours, publish.token);
     this.#publish();
     if (this.#theirs !== this.#ours) this.#join(this.#theirs, subscribe.token);
+    this.#sampler?.begin();
   }
 
   /** @param {Publisher | null} publisher */
@@ -120,11 +128,27 @@ export class Match {
     if (this.#over) return;
     this.#over = true;
     this.#timers.clearAll();
+    this.#sampler?.end();
     for (const core of new Set([this.#ours, this.#theirs])) {
       if (isLost) core.end('networkDisconnected');
       else core.disconnect();
     }
     this.subscriber = null;
+  }
+
+  /** @param {import('../signaling/client.js').Client} client */
+  #makeSampler(client) {
+    const { sampling, at } = client.welcome ?? {};
+    if (!sampling || this.mode !== 'video') return null;
+    const { clock = systemClock, sendSample: send = sendSample } = this.#options;
+    return new Sampler({
+      sampling, clock,
+      frame: async (width, quality) => (this.#publisher ? sourceOf(this.#publisher).frame(width, quality) : null),
+      send: (sample) => {
+        const url = client.urlOf('/v1/roulette/sample');
+        return send(at === undefined ? url : nodeURL(url, at), this.#admissions.publish.token, sample);
+      },
+    });
   }
 
   /** @param {SessionCore} core @param {string} token */

@@ -22,7 +22,8 @@ const keepPreview = (event) => event.preventDefault();
 /**
  * Events: `waiting {retryAfterMs?}` (with `retryAfterMs`, after frequent quick skips: the search begins after this
  * time), `matched {matchId, mode, partner, textChat}`, `partner {matchId, state}`, `ended {matchId, reason}` (the
- * server's reasons, and `connectionLost`), `chat {text, mine}`, `typing {typing}`, `subscriber {subscriber}` (created,
+ * server's reasons, and `connectionLost`), `warning {matchId?, source, ends, text?}` (the operator or their program warns this person, also
+ * outside of a chat), `blur {matchId, whose, blurred}` (show the partner's video blurred, or tell the person that theirs is), `chat {text, mine}`, `typing {typing}`, `subscriber {subscriber}` (created,
  * not playing yet), `noStream {matchId}`, `recovered {}` (the search continues after a restart), `error {error}`.
  */
 export class Roulette extends Emitter {
@@ -54,6 +55,14 @@ export class Roulette extends Emitter {
         if (matchId === this.#match?.matchId) this.emit('partner', { matchId, state });
       },
       'message:roulette.ended': ({ matchId, reason }) => this.#ended(matchId, reason),
+      'message:roulette.warning': ({ matchId, source, ends, text }) => {
+        // The chat ends, and the person decides whether to search again.
+        if (ends && matchId === this.#match?.matchId) this.#search = null;
+        this.emit('warning', { matchId, source, ends, text });
+      },
+      'message:roulette.blur': ({ matchId, whose, blurred }) => {
+        if (matchId === this.#match?.matchId) this.emit('blur', { matchId, whose, blurred });
+      },
       // This error, if it answers no request, means that another tab or a call has replaced this device in the
       // roulette.
       'message:error': (message) => {

@@ -24,6 +24,8 @@
  * @property {(core: SessionCore, stream: Stream) => void} published called when the stream was published
  * @property {(reason: string) => void} unpublished called when the stream has ended
  * @property {() => void} uplinkChanged called when the server has judged the uplink
+ * @property {(width: number, quality: number) => Promise<Blob | null>} frame returns the camera's frame as JPEG, scaled down to a width in
+ *   pixels; null if no video is sent
  * @property {() => void} muteForced mutes the publisher, because a moderator requested it; the user may unmute it
  */
 /**

@@ -256,6 +256,7 @@ export class Publisher extends Emitter {
       published: (core, stream) => this.#published(core, stream),
       unpublished: (reason) => this.#unpublished(reason),
       uplinkChanged: () => this.#quality.check(),
+      frame: async (width, quality) => (this.#sendsNow('video') ? this.#widget.jpeg(width, quality) : null),
       muteForced: () => {
         this.publishAudio(false);
         this.dispatch(new OTEvent('muteForced'));

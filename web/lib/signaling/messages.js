@@ -21,8 +21,9 @@ import { clientAboutRooms, serverAboutRooms } from './room-messages.js';
  * @typedef {{type: 'welcome', version: number, server: string, at?: string, connectionId: string, identity?: string, resumed: boolean,
  *   received: number, resume: {secret: string, graceMs: number}, pingMs: number, ice: IceInfo,
  *   limits: {message: number, description: number, interests: number, signal: number, streamTimeoutMs?: number}, state: Snapshot,
- *   media?: {roulette: 'relayed' | 'routed'}, push?: {vapidKey: string}}} Welcome
+ *   media?: {roulette: 'relayed' | 'routed'}, push?: {vapidKey: string}, sampling?: Sampling}} Welcome
  */
+/** @typedef {{intervalMs: number, width: number, maxBytes: number}} Sampling what the server checks of the own camera in video chats */
 /** @typedef {{sessionId: string, token: string}} Admission */
 /**
  * @typedef {{type: 'roulette.matched', matchId: string, mode: 'video' | 'text', publish: Admission, subscribe: Admission,
@@ -126,6 +127,7 @@ const unnumberedServer = {
     limits: object({ message: integer, description: integer, interests: integer, signal: integer, streamTimeoutMs: optional(integer) }),
     state: object({ sessions: list(string), roulette: rouletteState, call: optional(callState) }),
     media: optional(object({ roulette: mediaMode })), push: optional(object({ vapidKey: string })),
+    sampling: optional(object({ intervalMs: integer, width: integer, maxBytes: integer })),
   },
   ack: {}, pong: {},
 };
@@ -185,6 +187,8 @@ const numberedServer = {
   'roulette.partner': { matchId: string, state: oneOf('reconnecting', 'connected') },
   'roulette.ended': { matchId: string, reason: string },
   'roulette.count': { re: integer, online: integer, waiting: integer },
+  'roulette.warning': { matchId: optional(string), source: oneOf('check', 'operator'), ends: boolean, text: optional(string) },
+  'roulette.blur': { matchId: string, whose: oneOf('own', 'partner'), blurred: boolean },
   'ice.servers': { re: integer, ice },
   'media.answer': { re: integer, side, sdp: string },
   'media.estimate': { re: integer, bitrate: optional(integer) },

@@ -32,4 +32,16 @@ extension PostgresMigrations {
         CREATE INDEX broadcastBySession ON broadcast (session, createdAt);
         CREATE INDEX broadcastByStatus ON broadcast (status, node, updatedAt);
         """
+
+    /// The latest sample of a reported person's camera.
+    static let version5 = """
+        CREATE TABLE reportSample (
+            report BIGINT PRIMARY KEY REFERENCES report (id) ON DELETE CASCADE,
+            jpeg BYTEA NOT NULL,
+            at BIGINT NOT NULL,
+            verdict TEXT,
+            warnings BIGINT NOT NULL,
+            blurs BIGINT NOT NULL
+        );
+        """
 }

@@ -1,0 +1,173 @@
+import DequeModule
+import Wire
+
+/// Decides which samples of cameras are judged, in which order, and how long to wait for a verdict.
+///
+/// Owns the samples that wait, not the program that judges them, and not what a verdict does (`RouletteState+Samples`). Invariants: the
+/// number of samples in memory is bounded; of one camera, at most one sample is being judged and one waits, so verdicts about it
+/// arrive in the order of its samples; each question is answered, failed or abandoned exactly once.
+public struct SampleChecks: Sendable {
+    /// How much is judged, and how fast.
+    public struct Settings: Equatable, Sendable {
+        /// The time between two samples that clients are asked to send.
+        public var interval: Duration
+        /// How long to wait for a verdict.
+        public var timeout: Duration
+        /// Maximum number of samples that wait. Another one replaces the oldest.
+        public var maxWaiting: Int
+        /// Maximum number of samples that are being judged at the same time.
+        public var maxQuestions: Int
+
+        public init(interval: Duration, timeout: Duration, maxWaiting: Int, maxQuestions: Int) {
+            (self.interval, self.timeout) = (interval, timeout)
+            (self.maxWaiting, self.maxQuestions) = (max(1, maxWaiting), max(1, maxQuestions))
+        }
+    }
+
+    /// A sample to judge.
+    public struct Question: Equatable, Sendable {
+        /// The number of the question, from 1. It is never used again.
+        public var number: UInt64
+        public var source: SampleSource
+        public var jpeg: [UInt8]
+
+        public init(number: UInt64, source: SampleSource, jpeg: [UInt8]) {
+            (self.number, self.source, self.jpeg) = (number, source, jpeg)
+        }
+    }
+
+    /// How a question ended.
+    public enum Answer: Equatable, Sendable {
+        case judged(SampleJudgment)
+        /// The answer is no verdict.
+        case invalid
+        /// There is no answer, for example because the program ended.
+        case failed
+    }
+
+    public enum Event: Equatable, Sendable {
+        /// A sample that `admit` has accepted.
+        case sample(SampleSource, [UInt8])
+        case answered(UInt64, Answer)
+        /// Whether questions can be asked. At first they can not. When they can no longer be, all that were asked have failed.
+        case available(Bool)
+    }
+
+    public enum Effect: Equatable, Sendable {
+        case ask(Question)
+        /// Nobody waits for the answer to this question any more.
+        case abandon(UInt64)
+        case judged(SampleSource, SampleJudgment)
+        case count(Outcome)
+    }
+
+    /// What became of a sample, for metrics.
+    public enum Outcome: Hashable, Sendable, CaseIterable {
+        case ok, warn, blur, end
+        /// There was no verdict in time.
+        case late
+        case invalid
+        case failed
+        /// A newer sample took its place before it could be judged.
+        case dropped
+
+        init(_ verdict: SampleVerdict) {
+            switch verdict {
+            case .ok: self = .ok
+            case .warn: self = .warn
+            case .blur: self = .blur
+            case .end: self = .end
+            }
+        }
+    }
+
+    private let settings: Settings
+    private var isAvailable = false
+    private var lastNumber: UInt64 = 0
+    /// The oldest first.
+    private var waiting: Deque<(source: SampleSource, jpeg: [UInt8])> = []
+    /// The questions that were asked, with the time until which they may be answered.
+    private var asked: [UInt64: (source: SampleSource, until: Timestamp)] = [:]
+    /// When each camera's latest sample arrived. Older entries than the interval are removed.
+    private var arrivals: [SampleSource: Timestamp] = [:]
+    private var arrivalsCheckAt: Timestamp?
+
+    public init(_ settings: Settings) { self.settings = settings }
+
+    /// Accepts a sample, or throws `rate_limited` if the same camera has just sent one.
+    public mutating func admit(_ source: SampleSource, now: Timestamp) throws(WireError) {
+        let pause = settings.interval / 2
+        if let last = arrivals[source], now - last < pause {
+            throw WireError(
+                .rateLimited, "Too many samples. Send one every \(settings.interval.roundedText).", retryable: true,
+                retryAfter: pause - (now - last))
+        }
+        if let at = arrivalsCheckAt, at <= now {
+            arrivals = arrivals.filter { now - $0.value < pause }
+            arrivalsCheckAt = nil
+        }
+        arrivals[source] = now
+        if arrivalsCheckAt == nil { arrivalsCheckAt = now + pause }
+    }
+
+    public mutating func handle(_ event: Event, now: Timestamp) -> [Effect] {
+        var effects: [Effect] = []
+        switch event {
+        case .sample(let source, let jpeg): add(source, jpeg, &effects)
+        case .answered(let number, let answer):
+            // It was answered before, or too late.
+            guard let question = asked.removeValue(forKey: number) else { return [] }
+            switch answer {
+            case .judged(let judgment):
+                effects += [.count(Outcome(judgment.verdict)), .judged(question.source, judgment)]
+            case .invalid: effects.append(.count(.invalid))
+            case .failed: effects.append(.count(.failed))
+            }
+        case .available(let isAvailable):
+            self.isAvailable = isAvailable
+            if !isAvailable {
+                effects += asked.map { _ in Effect.count(.failed) }
+                asked = [:]
+            }
+        }
+        ask(now, &effects)
+        return effects
+    }
+
+    public var nextTimeout: Timestamp? { asked.values.map(\.until).min() }
+
+    public mutating func handleTimeout(now: Timestamp) -> [Effect] {
+        var effects: [Effect] = []
+        for number in asked.filter({ $0.value.until <= now }).keys.sorted() {
+            asked[number] = nil
+            effects += [.abandon(number), .count(.late)]
+        }
+        ask(now, &effects)
+        return effects
+    }
+
+    private mutating func add(_ source: SampleSource, _ jpeg: [UInt8], _ effects: inout [Effect]) {
+        if let index = waiting.firstIndex(where: { $0.source == source }) {
+            // It keeps its turn, with the newer sample.
+            waiting[index].jpeg = jpeg
+            return effects.append(.count(.dropped))
+        }
+        if waiting.count >= settings.maxWaiting {
+            waiting.removeFirst()
+            effects.append(.count(.dropped))
+        }
+        waiting.append((source, jpeg))
+    }
+
+    /// Asks about as many waiting samples as possible.
+    private mutating func ask(_ now: Timestamp, _ effects: inout [Effect]) {
+        while isAvailable, asked.count < settings.maxQuestions {
+            let busy = Set(asked.values.map(\.source))
+            guard let index = waiting.firstIndex(where: { !busy.contains($0.source) }) else { return }
+            let next = waiting.remove(at: index)
+            lastNumber += 1
+            asked[lastNumber] = (next.source, now + settings.timeout)
+            effects.append(.ask(Question(number: lastNumber, source: next.source, jpeg: next.jpeg)))
+        }
+    }
+}
