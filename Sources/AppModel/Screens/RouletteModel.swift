@@ -345,8 +345,8 @@ import enum Wire.Limits
         case .partnerBlurred(let isBlurred): blurPartner(isBlurred)
         case .ownVideoBlurred(let isBlurred):
             guard isInChat, isBlurred else { return }
-            tell(
-                .moderated("Your partner sees your video blurred, because it may break the rules. Change what it shows."))
+            let text = "Your partner sees your video blurred, because it may break the rules. Change what it shows."
+            tell(ConfabError.moderated(text))
         case .noStream: if status == .matched { change(to: .noStream) }
         case .partner(let isConnected):
             guard isInChat else { return }

@@ -90,6 +90,15 @@ test('an act is sent once, reports its result, and loads reports and bans', () =
   assert.equal(after([{ type: 'closeNote' }], state).state.note, null);
 });
 
+test('a warning closes the report, and a person who is not connected leaves it open', () => {
+  const act = { kind: 'warn', report: 1, text: 'Be kind.' };
+  const sent = after([{ type: 'act', act }], opened());
+  assert.deepEqual([sent.state.busy, sent.effects], [['report 1'], [{ do: 'act', act }]]);
+  assert.equal(after([{ type: 'acted', act, data: { delivered: true } }], sent.state).state.note.tone, 'good');
+  const { state, effects } = after([{ type: 'acted', act, data: { delivered: false } }], sent.state);
+  assert.deepEqual([state.note.tone, state.busy, loads(effects)], ['bad', [], ['reports', 'bans']]);
+});
+
 test('an act that fails says why, and can be repeated', () => {
   const act = { kind: 'dismiss', report: 1 };
   const { state, effects } = after([{ type: 'act', act }, { type: 'actFailed', act, trouble: { text: 'It was closed.' } }], opened());
