@@ -22,7 +22,7 @@ const largest = { Signaling: 2, Server: 6 };
 const floors = {
   Signaling: [
     ['Letters'], ['LetterCoding'], ['.', 'Tokens'],
-    ['Archives', 'Broadcasts', 'Calls', 'Clients', 'Compositions', 'Guests', 'Operators', 'People', 'Presence', 'Rooms', 'Roulette', 'Sessions'], ['Hub'],
+    ['Archives', 'Broadcasts', 'Calls', 'Clients', 'Compositions', 'Guests', 'Operators', 'People', 'Presence', 'Rooms', 'Roulette', 'Samples', 'Sessions'], ['Hub'],
   ],
 };
 

@@ -238,8 +238,10 @@ public struct ConfabServer: Sendable {
                 reader?.stop()
             }
         }
-        let configuredExaminer: SampleExaminerFactory = { [configuration] in configuration.makeExaminer($0) }
-        let examiner = try await SampleJudge.make(configuration, on: gateway, makeExaminer ?? configuredExaminer)
+        let usualExaminer: SampleExaminerFactory = { [configuration] report in
+            SampleParts.examiner(configuration, report)
+        }
+        let examiner = try await SampleParts.start(configuration, on: gateway, makeExaminer ?? usualExaminer)
         if let examiner { opened.add { await examiner.stop() } }
         let lan = configuration.lan ? try LocalNetwork(configuration) : nil
         let readiness = ReadinessCheck(gateway: gateway, storage: storage, media: media?.plane, disk: disk)

@@ -22,6 +22,7 @@ final class ProgramExaminer: SampleExaminer {
         let task: Task<ChildProcess.Outcome, any Error>
     }
 
+    /// What the callers and the threads of the program share.
     private struct State {
         var run: Run?
         /// The question that the program has not answered.

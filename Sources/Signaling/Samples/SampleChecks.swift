@@ -18,6 +18,7 @@ public struct SampleChecks: Sendable {
         /// Maximum number of samples that are being judged at the same time.
         public var maxQuestions: Int
 
+        /// Creates settings. At least one sample can wait, and one can be judged.
         public init(interval: Duration, timeout: Duration, maxWaiting: Int, maxQuestions: Int) {
             (self.interval, self.timeout) = (interval, timeout)
             (self.maxWaiting, self.maxQuestions) = (max(1, maxWaiting), max(1, maxQuestions))
@@ -28,9 +29,12 @@ public struct SampleChecks: Sendable {
     public struct Question: Equatable, Sendable {
         /// The number of the question, from 1. It is never used again.
         public var number: UInt64
+        /// Whose camera it is.
         public var source: SampleSource
+        /// The image.
         public var jpeg: [UInt8]
 
+        /// Creates a question from its parts.
         public init(number: UInt64, source: SampleSource, jpeg: [UInt8]) {
             (self.number, self.source, self.jpeg) = (number, source, jpeg)
         }
@@ -38,6 +42,7 @@ public struct SampleChecks: Sendable {
 
     /// How a question ended.
     public enum Answer: Equatable, Sendable {
+        /// The program has decided.
         case judged(SampleJudgment)
         /// The answer is no verdict.
         case invalid
@@ -45,28 +50,37 @@ public struct SampleChecks: Sendable {
         case failed
     }
 
+    /// Something that happened.
     public enum Event: Equatable, Sendable {
         /// A sample that `admit` has accepted.
         case sample(SampleSource, [UInt8])
+        /// The question with this number was answered.
         case answered(UInt64, Answer)
         /// Whether questions can be asked. At first they can not. When they can no longer be, all that were asked have failed.
         case available(Bool)
     }
 
+    /// What the shell must do.
     public enum Effect: Equatable, Sendable {
+        /// Ask the program.
         case ask(Question)
         /// Nobody waits for the answer to this question any more.
         case abandon(UInt64)
+        /// Pass this verdict to the rules.
         case judged(SampleSource, SampleJudgment)
+        /// Count what became of a sample.
         case count(Outcome)
     }
 
     /// What became of a sample, for metrics.
     public enum Outcome: Hashable, Sendable, CaseIterable {
+        /// The verdict.
         case ok, warn, blur, end
         /// There was no verdict in time.
         case late
+        /// The answer was no verdict.
         case invalid
+        /// There was no answer.
         case failed
         /// A newer sample took its place before it could be judged.
         case dropped
@@ -92,6 +106,7 @@ public struct SampleChecks: Sendable {
     private var arrivals: [SampleSource: Timestamp] = [:]
     private var arrivalsCheckAt: Timestamp?
 
+    /// Creates a check without samples, whose program has not started.
     public init(_ settings: Settings) { self.settings = settings }
 
     /// Accepts a sample, or throws `rate_limited` if the same camera has just sent one.
@@ -110,6 +125,7 @@ public struct SampleChecks: Sendable {
         if arrivalsCheckAt == nil { arrivalsCheckAt = now + pause }
     }
 
+    /// Handles an event, and returns what must be done, in order.
     public mutating func handle(_ event: Event, now: Timestamp) -> [Effect] {
         var effects: [Effect] = []
         switch event {
@@ -134,8 +150,10 @@ public struct SampleChecks: Sendable {
         return effects
     }
 
+    /// When the next question is due; nil if none was asked.
     public var nextTimeout: Timestamp? { asked.values.map(\.until).min() }
 
+    /// Abandons the questions that are due, and returns what must be done, in order.
     public mutating func handleTimeout(now: Timestamp) -> [Effect] {
         var effects: [Effect] = []
         for number in asked.filter({ $0.value.until <= now }).keys.sorted() {

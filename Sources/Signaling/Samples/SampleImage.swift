@@ -3,7 +3,9 @@ import Wire
 /// The size of a JPEG image, read from its headers (ITU-T T.81, Annex B). The image itself is not decoded: that is up to the
 /// operator's program, which gets only images whose size is bounded.
 public struct SampleImage: Equatable, Sendable {
+    /// In pixels.
     public var width: Int
+    /// In pixels.
     public var height: Int
 
     /// - Throws: `malformed` if the bytes are no JPEG image, or one that is larger than `Limits.sampleSide` on a side.
@@ -20,6 +22,7 @@ public struct SampleImage: Equatable, Sendable {
         (width, height) = (size.width, size.height)
     }
 
+    /// Markers of segments, without the prefix.
     private enum Marker {
         static let prefix: UInt8 = 0xFF
         static let startOfImage: UInt8 = 0xD8
