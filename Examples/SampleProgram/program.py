@@ -9,7 +9,7 @@ judged `warn`; everything else is `ok`. Replace `judge` by your own model.
     moderation:
       program: [/opt/confab/program.py]
 
-`--verdicts blur,end` returns these verdicts in turn instead, to try what they do.
+`--verdicts blur end` returns these verdicts in turn instead, to try what they do.
 """
 import argparse
 import base64
@@ -27,9 +27,9 @@ def judge(jpeg: bytes) -> tuple[str, str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--verdicts", help="verdicts to return in turn, separated by commas")
+    parser.add_argument("--verdicts", nargs="+", help="verdicts to return in turn")
     options = parser.parse_args()
-    fixed = itertools.cycle(options.verdicts.split(",")) if options.verdicts else None
+    fixed = itertools.cycle(options.verdicts) if options.verdicts else None
 
     # The end of the input means that the server stops.
     for line in sys.stdin:
