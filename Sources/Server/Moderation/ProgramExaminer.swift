@@ -104,7 +104,7 @@ final class ProgramExaminer: SampleExaminer {
         let task = Task { [self] in
             try await ChildProcess.run(
                 executable, arguments, directory: "/", limits: Self.limits, input: input
-            ) { heard($0) }
+            ) { [self] line in heard(line) }
         }
         state.withLock { state in
             (state.run, state.question, state.isEnding) = (Run(input: input, task: task), nil, false)

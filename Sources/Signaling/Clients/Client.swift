@@ -101,7 +101,7 @@ public struct Client: Machine, Equatable, Sendable {
         welcome.limits.interests = context.rules.maxInterests
         welcome.limits.streamTimeout = context.rules.streamTimeout
         welcome.push = context.vapidKey.map { Welcome.Push(vapidKey: $0) }
-        welcome.sampling = context.rules.checksSamples ? .init(interval: context.rules.sampleInterval) : nil
+        welcome.sampling = context.rules.checksSamples ? Welcome.Sampling(interval: context.rules.sampleInterval) : nil
         welcome.state = Snapshot(sessions: sessions, roulette: roulette, call: call)
         return welcome
     }

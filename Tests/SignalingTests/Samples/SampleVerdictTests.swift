@@ -76,6 +76,8 @@ import Wire
         #expect(entries.first?.detail == "\(matched.match): Nudity.")
         // A verdict about a chat that is over must not touch the next one.
         ada.start()
+        // Two people who have just left each other are matched again after a while.
+        stage.pass(.seconds(11))
         #expect(ada.isMatched && bob.isMatched)
         for guest in [ada, bob] { guest.take() }
         judge(before, .end)
