@@ -67,7 +67,7 @@ struct Archive {
         switch change {
         case .block(let owner, let other, _): block(other, by: owner)
         case .unblock(let owner, let other): blocked[owner]?.removeAll { $0 == other }
-        case .report, .revoked, .muted: break
+        case .report, .endedByCheck, .revoked, .muted: break
         case .roomStored(let room): rooms[room.id] = room
         case .roomForgotten(let room): rooms[room] = nil
         case .archiveStored(let archive): archives[archive.id] = archive
