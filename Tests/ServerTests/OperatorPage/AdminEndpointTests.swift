@@ -247,6 +247,46 @@ import Wire
         }
     }
 
+    @Test("a warning reaches a connected person and closes the report, and otherwise the report stays open")
+    func warnings() async throws {
+        try await Self.withDesk { server, desk in
+            let (ann, bob) = (try await server.client(), try await server.client())
+            try await ann.say(.roulette(.start(.init())))
+            _ = try await bob.meet()
+            _ = try await ann.hear("match") { if case .roulette(.matched) = $0 { true } else { nil } }
+            try await ann.ask(.roulette(.report(.init(reason: "rude"))))
+            let report = try #require(try await desk.list("/admin/api/reports", "reports").first)
+            guard case .integer(let id)? = report["id"] else { return _ = Issue.record("\(report)") }
+
+            let path = "/admin/api/reports/\(id)/warn"
+            let long = String(repeating: "a", count: Limits.warning + 1)
+            #expect(try await desk.ask("POST", path, #"{"text":"\#(long)"}"#).code == "malformed")
+            #expect(try await desk.ask("GET", "/admin/api/reports/\(id)/sample").code == "not_found")
+            let warned = try await desk.ask("POST", path, #"{"text":"Be kind."}"#)
+            #expect(try warned.object()["delivered"] == .bool(true))
+            let warning = try await bob.hear("warning") {
+                if case .roulette(.warning(let warning)) = $0 { warning } else { nil }
+            }
+            #expect(warning == RouletteNotice.Warning(source: .operator, text: "Be kind."))
+            #expect(try await desk.list("/admin/api/reports", "reports").isEmpty)
+            let entry = try await desk.list("/admin/api/audit", "entries").first
+            #expect(entry?["action"] == .string("report.close") && entry?["detail"] == .string("warned: Be kind."))
+            #expect(try await desk.ask("POST", path, "{}").code == "not_found", "it is closed")
+
+            try await bob.ask(.roulette(.report(.init(reason: "no, her"))))
+            try await ann.say(.bye)
+            _ = try? await ann.hearClose()
+            let second = try #require(try await desk.list("/admin/api/reports", "reports").first)
+            guard case .integer(let other)? = second["id"] else { return _ = Issue.record("\(second)") }
+            try await eventually {
+                let answer = try await desk.ask("POST", "/admin/api/reports/\(other)/warn", "{}")
+                return try answer.object()["delivered"] == .bool(false)
+                    ? nil : "the server has not noticed: \(answer.text)"
+            }
+            #expect(try await desk.list("/admin/api/reports", "reports").count == 1)
+        }
+    }
+
     @Test("a report is handled from the complaint to the ban, which applies at once and can be lifted")
     func complaint() async throws {
         try await Self.withDesk { server, desk in
