@@ -125,6 +125,33 @@ struct StorageTests: StorageFixtures {
         }
     }
 
+    @Test func `a report keeps the sample of the reported person's camera, and it is deleted with the report`()
+        async throws
+    {
+        try await withStorage { storage in
+            var written = report(lines: [])
+            written.sample = ReportedSample(jpeg: [0xFF, 0xD8, 0], at: now, verdict: .blur, warnings: 2, blurs: 1)
+            var unjudged = report(lines: [])
+            unjudged.sample = ReportedSample(jpeg: [1], at: now)
+            try await storage.commit([.report(written), .report(unjudged)])
+            let stored = try await storage.reports(includingClosed: false, limit: 10)
+            #expect(Set(stored.map(\.report.sample)) == [written.sample, unjudged.sample])
+            #expect(try await storage.deleteOld(.reports, olderThan: now + .seconds(1)) == 2)
+            #expect(try await storage.reports(includingClosed: true, limit: 10).isEmpty)
+        }
+    }
+
+    @Test func `a verdict that ends a chat is in the audit log`() async throws {
+        try await withStorage { storage in
+            let match = MatchID(high: 1, low: 2)
+            try await storage.commit([.endedByCheck(bob, match, text: "No.", at: now)])
+            let entries = try await storage.audit(since: .distantPast, limit: 10)
+            let expected = AuditEntry(
+                at: now, actor: "check", action: "chat.end", subject: "\(bob)", detail: "\(match): No.")
+            #expect(entries == [expected])
+        }
+    }
+
     @Test func `a NUL in a chat line does not hide the rest`() async throws {
         try await withStorage { storage in
             try await storage.commit([.report(report(lines: ["before\0after"]))])

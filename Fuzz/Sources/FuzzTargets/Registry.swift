@@ -42,6 +42,7 @@ extension FuzzTarget {
         .h264,
         .av1,
         .pictureSizes,
+        .sampleImages,
         .archiveLogs,
         .archiveManifests,
         .stylesheets,
