@@ -24,7 +24,7 @@ extension Setting {
         ("Server and HTTPS", server + acme), ("The web app", web), ("Operations", operations), ("Traces", tracing),
         ("Media", media + whip),
         ("Limits per client", limits), ("Connections", connection), ("RouletteTok clients (Socket.IO)", socketIO),
-        ("Roulette", pairing + samples + moderation), ("People and calls", people), ("Rooms", rooms),
+        ("Roulette", pairing + moderation + samples), ("People and calls", people), ("Rooms", rooms),
         ("PerchRTC clients", perch),
         ("Push notifications", push), ("Webhooks", webhooks), ("Recording", recording + archives),
         ("Broadcasts", broadcasts + broadcastOutput),
