@@ -1,4 +1,3 @@
-import Datagrams
 import Logging
 import MediaFiles
 import RTC
@@ -51,7 +50,7 @@ final class ArchiveRecording {
         (application, logger) = (recorder.settings.application, recorder.logger)
         folder = try parent.folder("\(id)", creating: true)
         events = try folder.create(ArchiveFileName.log)
-        log(.opening(id, session, options), at: .monotonic)
+        log(.opening(id, session, options), at: recorder.now)
     }
 
     var openFiles: [RecordingFile] { [events] + streams.values.compactMap(\.openFile) }

@@ -39,6 +39,7 @@ final class RecorderLoop {
     private let source: any RecordingSource
     private let counters: RecorderCounters
     private let readers: [RecordingRingReader]
+    private let clock: () -> MediaTime
     private var folder: RecordingFolder?
     private var archives: [ArchiveID: ArchiveRecording] = [:]
     private var broadcasts: [BroadcastID: BroadcastFeed] = [:]
@@ -46,22 +47,27 @@ final class RecorderLoop {
     private var streams: [UInt32: any RingStream] = [:]
     private var lastNumber: UInt32 = 0
     private var spaceCheckedAt: MediaTime?
-    private var syncedAt = MediaTime.monotonic
+    private var syncedAt: MediaTime
     private let syncing = RecordingSyncState()
     private var isDiskFull = false
     private var hasReserve = false
 
+    /// - Parameter clock: the clock of the packets' times of arrival.
     init(
-        _ settings: Recorder.Settings, source: any RecordingSource, counters: RecorderCounters, logger: Logger,
+        _ settings: Recorder.Settings, source: any RecordingSource, counters: RecorderCounters,
+        clock: @escaping () -> MediaTime = { .monotonic }, logger: Logger,
         report: @escaping @Sendable (RecordingEvent) -> Void
     ) {
         (self.settings, self.source, self.counters, self.logger) = (settings, source, counters, logger)
-        self.report = report
+        (self.clock, self.report) = (clock, report)
+        syncedAt = clock()
         readers = source.recordingRings.map { RecordingRingReader($0) }
     }
 
     /// Whether nothing happens without a command.
     var isIdle: Bool { archives.isEmpty && broadcasts.isEmpty }
+
+    var now: MediaTime { clock() }
 
     /// The time until the next look at the rings, in seconds.
     var timeToNextLook: Double {
@@ -70,13 +76,13 @@ final class RecorderLoop {
     }
 
     func wallClock(_ time: MediaTime) -> Timestamp {
-        settings.wallClock() + .nanoseconds((time - .monotonic).nanoseconds)
+        settings.wallClock() + .nanoseconds((time - now).nanoseconds)
     }
 
     // MARK: Commands
 
     func perform(_ command: RecordingCommand) {
-        let now = MediaTime.monotonic
+        let now = self.now
         switch command {
         case .begin(let id, let session, let options): begin(id, session, options, now: now)
         case .add(let id, let stream, let details): add(id, stream, details, now: now)
@@ -129,7 +135,7 @@ final class RecorderLoop {
 
     /// Ends everything, because the server stops.
     func endAll() {
-        let now = MediaTime.monotonic
+        let now = self.now
         for id in archives.keys { end(id, .serverRestarted, now: now) }
         for id in Array(broadcasts.keys) { perform(.end(id)) }
     }
@@ -140,7 +146,7 @@ final class RecorderLoop {
         switch command {
         case .begin(let id, let settings, let sink):
             guard broadcasts[id] == nil else { return }
-            broadcasts[id] = BroadcastFeed(settings, sink, source, now: .monotonic)
+            broadcasts[id] = BroadcastFeed(settings, sink, source, now: now)
         case .add(let id, let stream, let details):
             guard let feed = broadcasts[id] else { return }
             lastNumber &+= 1
@@ -161,7 +167,7 @@ final class RecorderLoop {
     /// Reads what the routers have sent, and performs what is due.
     func work() {
         for reader in readers { read(reader) }
-        let now = MediaTime.monotonic
+        let now = self.now
         for stream in streams.values { stream.tick(now: now) }
         finishEnded(now: now)
         checkSpace(now: now)
@@ -171,7 +177,7 @@ final class RecorderLoop {
     private func read(_ reader: RecordingRingReader) {
         var count = 0
         while let item = reader.next() {
-            let now = MediaTime.monotonic
+            let now = self.now
             switch item {
             case .packet(let packet): streams[packet.recording]?.receive(packet, now: now)
             case .message(let number, let message): streams[number]?.receive(message, now: now)
@@ -258,7 +264,7 @@ final class RecorderLoop {
         logger.error("The disk of the recordings is full: all archives end", metadata: ["folder": "\(settings.folder)"])
         folder?.remove(Self.reserveName)
         hasReserve = false
-        let now = MediaTime.monotonic
+        let now = self.now
         for archive in archives.values {
             for recording in archive.streams.values where recording.hasFailed { recording.abandon(now: now) }
         }
