@@ -5,18 +5,15 @@ import ServiceLifecycle
 import Signaling
 import Wire
 
-/// Moves complete archives to a bucket, one after another, and deletes their local files when the bucket has confirmed the size.
+/// Moves complete archives to a bucket, one after another (`UploadOrder`), and deletes their local files when the bucket has confirmed the size.
 ///
 /// An archive is `available` until then, so it can be downloaded from this server while its upload waits or fails. An upload
 /// continues after a restart with the parts that the bucket has: their tags are in the archive's folder.
 struct ArchiveUploads: Service {
-    /// How often to look for archives, and the longest pause after failures.
+    /// How often to look for archives.
     private static let interval: Duration = .seconds(5)
-    private static let longestPause: Duration = .seconds(600)
     /// How long to wait before asking again whether a deletion is complete, which takes milliseconds.
     private static let turnPause: Duration = .milliseconds(100)
-    /// Archives that are read at a time.
-    private static let page = 100
     /// The state of an upload, in the folder of its archive.
     static let progressName = "upload.json"
     /// Says that the bucket has the archive. In the folder of an archive whose local files are being deleted.
@@ -46,47 +43,52 @@ struct ArchiveUploads: Service {
     func run() async throws {
         await cancelWhenGracefulShutdown {
             await deleteLeftovers()
+            var order = UploadOrder()
             var wait = Self.interval
             while !Task.isCancelled {
-                wait = await uploadAll() ? Self.interval : min(wait * 2, Self.longestPause)
+                do {
+                    // More may have become complete during an upload.
+                    if try await uploadNext(&order) { continue }
+                    wait = Self.interval
+                } catch {
+                    parts.logger.error("Could not read archives to upload", metadata: ["error": "\(error)"])
+                    wait = min(wait * 2, UploadOrder.longestPause)
+                }
                 try? await Task.sleep(for: wait)
             }
         }
         await transport.close()
     }
 
-    /// Uploads all complete archives of this node.
+    /// Uploads complete archives of this node.
     ///
-    /// - Returns: false if one could not be uploaded.
-    func uploadAll() async -> Bool {
-        var isFine = true
-        do {
-            // All of them, even those from when the clock was ahead.
-            let complete = try await parts.storage.archivesToExpire(
-                availableBefore: Timestamp(milliseconds: .max), node: parts.node, limit: Self.page)
-            for archive in complete where !Task.isCancelled {
-                // Archives of deleted projects are deleted soon.
-                let project = archive.project
-                guard
-                    try await gateway.eventLoop.submit({
-                        gateway.value.runner.hubSettings.projects[project] != nil
-                    }).get()
-                else { continue }
-                do {
-                    try await upload(archive)
-                } catch {
-                    if Task.isCancelled { break }
-                    isFine = false
-                    parts.logger.error(
-                        "An archive could not be uploaded. It stays on this server, and is tried again",
-                        metadata: ["archive": "\(archive.id)", "reason": "\(error)"])
-                }
+    /// - Returns: whether one was uploaded.
+    /// - Throws: if the archives could not be read.
+    private func uploadNext(_ order: inout UploadOrder) async throws -> Bool {
+        // All of them, even those from when the clock was ahead.
+        let complete = try await parts.storage.archivesToExpire(
+            availableBefore: Timestamp(milliseconds: .max), node: parts.node, limit: order.limit)
+        var isOneUploaded = false
+        for archive in order.next(of: complete, now: .now) where !Task.isCancelled {
+            // Archives of deleted projects are deleted soon.
+            let project = archive.project
+            guard
+                try await gateway.eventLoop.submit({
+                    gateway.value.runner.hubSettings.projects[project] != nil
+                }).get()
+            else { continue }
+            do {
+                try await upload(archive)
+                isOneUploaded = true
+            } catch {
+                if Task.isCancelled { break }
+                order.failed(archive.id, now: .now)
+                parts.logger.error(
+                    "An archive could not be uploaded. It stays on this server, and is tried again",
+                    metadata: ["archive": "\(archive.id)", "reason": "\(error)"])
             }
-        } catch {
-            parts.logger.error("Could not read archives to upload", metadata: ["error": "\(error)"])
-            return false
         }
-        return isFine
+        return isOneUploaded
     }
 
     private func upload(_ archive: ArchiveRecord) async throws {
