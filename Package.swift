@@ -292,8 +292,8 @@ let package = Package(
         .testTarget(
             name: "ServerTests",
             dependencies: [
-                "Broadcasting", "CAllocations", "CSockets", "Cluster", "Confab", "Datagrams", "LiveComposing",
-                "MediaFiles", "RTC", "Redis", "SFU", "Server", "Signaling",
+                "Broadcasting", "CAllocations", "CSockets", "Cluster", "Composing", "Confab", "Datagrams",
+                "LiveComposing", "MediaFiles", "RTC", "Redis", "SFU", "Server", "Signaling",
                 "TestSupport", "Wire",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),

@@ -214,11 +214,10 @@ public struct ConfabServer: Sendable {
         ) { input in
             gateway.eventLoop.execute { gateway.value.runner.submit(input) }
         }
-        if let composer {
-            opened.add { await composer.stop() }
-            try await gateway.eventLoop.submit { gateway.value.compose(with: composer) }.get()
-            composer.check { gateway.eventLoop.execute { gateway.value.compose(with: nil) } }
-        }
+        opened.add { await composer.stop() }
+        let isAvailable = composer.isInstalled
+        try await gateway.eventLoop.submit { gateway.value.compose(with: composer, isAvailable: isAvailable) }.get()
+        composer.check { gateway.eventLoop.execute { gateway.value.offerComposedArchives(false) } }
         let recorder = try await archives.start(on: gateway, makeRecorder ?? usual)
         if let recorder { opened.add { recorder.stop() } }
         // One thread reads what the media loops copy, for archives and for broadcasts.
@@ -283,7 +282,7 @@ public struct ConfabServer: Sendable {
             )
         }
         services += try adminServices(gateway, media?.plane, clock, live)
-        if let composer { services.append(ComposerStop(composer: composer)) }
+        services.append(ComposerStop(composer: composer))
         if let examiner { services.append(SampleExaminerStop(examiner: examiner)) }
         if let uploads = try await ArchiveUploads(configuration.archives.bucket, gateway, archives, clock) {
             services.append(uploads)

@@ -24,10 +24,8 @@ struct ComposedArchiveTests {
 
     private func composer(
         in room: RecordedRoom, _ report: @escaping @Sendable (Input) -> Void
-    ) throws -> FFmpegComposer {
-        let found = FFmpegComposer(
-            "ffmpeg", folder: room.folder.path, logger: Logger(label: "test"), report: report)
-        return try #require(found)
+    ) -> FFmpegComposer {
+        FFmpegComposer("ffmpeg", folder: room.folder.path, logger: Logger(label: "test"), report: report)
     }
 
     @Test("a recorded room becomes one MP4 file with the archive's length, and a folder without files is reported")
@@ -48,7 +46,7 @@ struct ComposedArchiveTests {
         let length = Double(try #require(room.result(of: archive)).1.duration.wholeMilliseconds) / 1_000
 
         let reports = Mutex<[Input]>([])
-        let composer = try composer(in: room) { input in reports.withLock { $0.append(input) } }
+        let composer = composer(in: room) { input in reports.withLock { $0.append(input) } }
         composer.compose(record(in: room))
         var missing = record(in: room)
         missing.id = ArchiveID(high: 9, low: 9)

@@ -36,6 +36,7 @@ struct StorageArchiveTests: StorageFixtures {
                     videoType: index == 0 ? nil : .screen)
             }
             archive.composed = ComposedFile(name: "archive.mp4", size: 77)
+            archive.obstacle = .diskSpace
         }
     }
 

@@ -73,12 +73,18 @@ extension Gateway {
         runner.submit(.settingsChanged(settings))
     }
 
-    /// Makes composed archives possible, or impossible without a composer. Call this before archives are restored, because they
-    /// may have to be composed.
-    func compose(with composer: (any ArchiveComposer)?) {
+    /// Composes archives that have stopped. Call this before archives are restored, because they may have to be composed.
+    ///
+    /// - Parameter isAvailable: whether composed archives can be started. Those that have stopped wait until they can be composed.
+    func compose(with composer: any ArchiveComposer, isAvailable: Bool) {
         runner.composer = composer
+        offerComposedArchives(isAvailable)
+    }
+
+    /// Sets whether composed archives can be started.
+    func offerComposedArchives(_ isAvailable: Bool) {
         var settings = runner.hubSettings
-        settings.rules.composesArchives = composer != nil
+        settings.rules.composesArchives = isAvailable
         runner.submit(.settingsChanged(settings))
     }
 }

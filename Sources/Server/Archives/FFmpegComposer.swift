@@ -3,84 +3,165 @@ import Logging
 import MediaFiles
 import ServiceLifecycle
 import Signaling
+import Synchronization
 
-/// Composes archives with ffmpeg, one after another, with a low priority.
+/// Composes archives with ffmpeg, one after another, with a low priority (`ComposeQueue`).
 ///
-/// When the server stops, the work that is left is done after the next start: the hub asks for it again.
+/// When the server stops, the work that is left is done after the next start: the hub asks for it again. Without ffmpeg, archives wait
+/// until it is installed.
 final class FFmpegComposer: ArchiveComposer {
-    /// What the worker does, in order.
-    private enum Work {
-        case check(onUnusable: @Sendable () -> Void)
-        case compose(ArchiveRecord)
+    /// What the worker has to do.
+    fileprivate final class Waiting: Sendable {
+        let archives = Mutex(ComposeQueue())
+        /// Called if ffmpeg cannot compose; nil if it was checked, or need not be.
+        let onUnusable = Mutex<(@Sendable () -> Void)?>(nil)
     }
 
-    private let waiting: AsyncStream<Work>.Continuation
+    /// Whether there was a command of this name at the start. If not, only individual archives can be started.
+    let isInstalled: Bool
+    private let waiting: Waiting
+    private let wake: AsyncStream<Void>.Continuation
     private let worker: Task<Void, Never>
 
-    /// Returns nil if there is no ffmpeg: then only individual archives can be recorded. Its version and its codecs are checked
-    /// with each archive, and by ``check(onUnusable:)``.
+    /// Looks for ffmpeg. Its version and its codecs are checked with each archive, and by ``check(onUnusable:)``.
     ///
     /// - Parameters:
     ///   - name: the path of ffmpeg, or the name of a command in `PATH`.
-    ///   - retry: how long to wait before an archive is tried again whose disk is full, or that another process composes.
-    ///   - report: receives `Input.composed` or `notComposed`. Called in no particular thread.
-    init?(
+    ///   - retry: how long to wait before an archive is tried again that cannot be composed now.
+    ///   - report: receives `Input.composed`, `notComposed` and `composingWaits`. Called in no particular thread.
+    init(
         _ name: String, folder: String, logger: Logger, retry: Duration = .seconds(60),
         report: @escaping @Sendable (Input) -> Void
     ) {
-        guard let ffmpeg = FFmpegInstallation.locate(name) else {
+        let isInstalled = FFmpegInstallation.locate(name) != nil
+        if !isInstalled {
             logger.notice(
                 "Composed archives are not available, because ffmpeg is missing", metadata: ["ffmpeg": "\(name)"])
-            return nil
         }
-        let (works, waiting) = AsyncStream.makeStream(of: Work.self)
-        self.waiting = waiting
-        worker = Task(priority: .background) {
-            for await work in works {
-                switch work {
-                case .check(let onUnusable): if await !Self.isUsable(ffmpeg, logger) { onUnusable() }
-                case .compose(let archive):
-                    let job = Self.job(archive, in: folder, ffmpeg)
-                    guard let input = await Self.run(job, archive, logger, retry: retry) else { return }
-                    report(input)
-                }
-            }
-        }
+        let (signals, wake) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        let waiting = Waiting()
+        (self.isInstalled, self.waiting, self.wake) = (isInstalled, waiting, wake)
+        let loop = ComposeLoop(
+            waiting: waiting, ffmpeg: name, folder: folder, logger: logger, retry: retry, report: report)
+        worker = Task(priority: .background) { await loop.run(signals, wake) }
     }
 
-    /// Checks in the background whether this ffmpeg can compose archives, because that takes longer than the start of a server
-    /// should. Logs why it cannot.
+    /// Checks in the background whether the ffmpeg that was found can compose archives, because that takes longer than the start of a
+    /// server should. Logs why it cannot. Does nothing if none was found.
     ///
     /// - Parameter onUnusable: called if it cannot, in no particular thread.
-    func check(onUnusable: @escaping @Sendable () -> Void) { waiting.yield(.check(onUnusable: onUnusable)) }
+    func check(onUnusable: @escaping @Sendable () -> Void) {
+        guard isInstalled else { return }
+        waiting.onUnusable.withLock { $0 = onUnusable }
+        wake.yield()
+    }
 
-    func compose(_ archive: ArchiveRecord) { waiting.yield(.compose(archive)) }
+    func compose(_ archive: ArchiveRecord) {
+        waiting.archives.withLock { $0.append(archive) }
+        wake.yield()
+    }
 
     /// Stops ffmpeg, and waits until it has ended.
     func stop() async {
-        waiting.finish()
+        wake.finish()
         worker.cancel()
         await worker.value
+        // Keeps what it refers to.
+        waiting.onUnusable.withLock { $0 = nil }
+    }
+}
+
+/// The work of a composer, in its task.
+private struct ComposeLoop: Sendable {
+    let waiting: FFmpegComposer.Waiting
+    /// The path of ffmpeg, or the name of a command in `PATH`. It is looked for with each archive.
+    let ffmpeg: String
+    /// The folder of all archives.
+    let folder: String
+    let logger: Logger
+    let retry: Duration
+    let report: @Sendable (Input) -> Void
+
+    /// - Parameter signals: one after each change of `waiting`.
+    func run(_ signals: AsyncStream<Void>, _ wake: AsyncStream<Void>.Continuation) async {
+        var timer: Task<Void, Never>?
+        for await _ in signals {
+            timer?.cancel()
+            timer = nil
+            await check()
+            while !Task.isCancelled, let archive = waiting.archives.withLock({ $0.next(now: .now) }) {
+                await compose(archive)
+            }
+            guard let time = waiting.archives.withLock({ $0.nextTime(now: .now) }) else { continue }
+            timer = Task {
+                guard (try? await Task.sleep(until: time, clock: .continuous)) != nil else { return }
+                wake.yield()
+            }
+        }
+        timer?.cancel()
     }
 
-    private static func isUsable(_ ffmpeg: String, _ logger: Logger) async -> Bool {
+    private func check() async {
+        let onUnusable = waiting.onUnusable.withLock { onUnusable in
+            defer { onUnusable = nil }
+            return onUnusable
+        }
+        guard let onUnusable else { return }
         let about: Logger.Metadata = ["setting": "compose.ffmpeg", "ffmpeg": "\(ffmpeg)"]
         do {
             let installation = try await FFmpegInstallation.find(ffmpeg)
             logger.debug("Archives are composed with ffmpeg \(installation.version)", metadata: about)
-            return true
         } catch {
             // The server stops.
-            if Task.isCancelled { return true }
+            guard !Task.isCancelled else { return }
             logger.error(
                 "Composed archives are not available until ffmpeg is replaced and the server restarted. \(error)",
                 metadata: about)
-            return false
+            onUnusable()
         }
     }
 
+    /// Composes an archive, unless it has to wait.
+    private func compose(_ archive: ArchiveRecord) async {
+        let about: Logger.Metadata = ["archive": "\(archive.id)"]
+        let input: Input
+        do {
+            let result = try await job(archive).run { _ in resume(archive.id) }
+            for note in result.notes { logger.notice("\(note)", metadata: about) }
+            logger.info("Archive composed", metadata: about)
+            resume(archive.id)
+            input = .composed(archive.id, ComposedFile(name: ArchiveFileName.composed, size: result.size))
+        } catch {
+            // The server stops. The hub asks for it again.
+            guard !Task.isCancelled else { return }
+            if let obstacle = (error as? ComposeError).flatMap({ ComposingObstacle($0) }) {
+                return postpone(archive.id, obstacle, "\(error)")
+            }
+            logger.error(
+                "An archive could not be composed. Its files are still in its folder, for `confab compose`.",
+                metadata: about.merging(["error": "\(error)"]) { $1 })
+            input = .notComposed(archive.id)
+        }
+        waiting.archives.withLock { $0.remove(archive.id) }
+        report(input)
+    }
+
+    private func postpone(_ archive: ArchiveID, _ obstacle: ComposingObstacle, _ error: String) {
+        let changed = waiting.archives.withLock { $0.postpone(archive, obstacle, until: .now + retry) }
+        guard !changed.isEmpty else { return }
+        logger.error(
+            "Archives cannot be composed now. They wait, and are tried again every \(retry.components.seconds) s.",
+            metadata: ["archive": "\(archive)", "count": "\(changed.count)", "error": "\(error)"])
+        for archive in changed { report(.composingWaits(archive, obstacle)) }
+    }
+
+    /// Called when ffmpeg has encoded a part of an archive, and after its end.
+    private func resume(_ archive: ArchiveID) {
+        for archive in waiting.archives.withLock({ $0.resume(archive) }) { report(.composingWaits(archive, nil)) }
+    }
+
     /// Returns what has to be composed. The layout and the classes of streams are in the archive's event log.
-    private static func job(_ archive: ArchiveRecord, in folder: String, _ ffmpeg: String) -> ComposeJob {
+    private func job(_ archive: ArchiveRecord) -> ComposeJob {
         var options = ComposeOptions()
         options.canvas = archive.request.resolution.flatMap { ArchiveCanvas($0) }
         (options.hasAudio, options.hasVideo) = (archive.request.hasAudio, archive.request.hasVideo)
@@ -91,39 +172,6 @@ final class FFmpegComposer: ArchiveComposer {
         // A file that an earlier run has finished was not reported.
         job.overwrites = true
         return job
-    }
-
-    /// Returns what to report; nil if the server stops.
-    private static func run(
-        _ job: ComposeJob, _ archive: ArchiveRecord, _ logger: Logger, retry: Duration
-    ) async -> Input? {
-        let about: Logger.Metadata = ["archive": "\(archive.id)"]
-        var waitsFor: ComposeError?
-        while true {
-            do {
-                let result = try await job.run()
-                for note in result.notes { logger.notice("\(note)", metadata: about) }
-                logger.info("Archive composed", metadata: about)
-                return .composed(archive.id, ComposedFile(name: ArchiveFileName.composed, size: result.size))
-            } catch is CancellationError {
-                return nil
-            } catch let error as ComposeError where error == .diskFull || error == .busy {
-                // Both pass. The archive stays `stopped` until then, and later ones wait behind it.
-                if waitsFor != error {
-                    logger.error(
-                        "An archive cannot be composed now. It is tried again every \(retry.components.seconds) s.",
-                        metadata: about.merging(["error": "\(error)"]) { $1 })
-                }
-                waitsFor = error
-                guard (try? await Task.sleep(for: retry)) != nil else { return nil }
-            } catch {
-                guard !Task.isCancelled else { return nil }
-                logger.error(
-                    "An archive could not be composed. Its files are still in its folder, for `confab compose`.",
-                    metadata: about.merging(["error": "\(error)"]) { $1 })
-                return .notComposed(archive.id)
-            }
-        }
     }
 }
 

@@ -27,7 +27,8 @@ extension Recorder: SessionRecorder {}
 
 /// Composes the recorded streams of an archive into one file, after the archive has stopped.
 ///
-/// The result is reported as `Input.composed` or `Input.notComposed`, exactly once for each call.
+/// The result is reported as `Input.composed` or `Input.notComposed`, exactly once for each call. Until then
+/// `Input.composingWaits` reports changes of what composing waits for.
 protocol ArchiveComposer: Sendable {
     /// Starts composing, or resumes what an earlier run of the server left unfinished. Does not block.
     func compose(_ archive: ArchiveRecord)

@@ -166,7 +166,7 @@ final class Gateway {
         (settings.rules, settings.projects) = (configuration.rules, projects)
         // These depend on parts of the server, not on the configuration.
         (settings.rules.recordsSessions, settings.rules.composesArchives) = (
-            runner.recorder != nil, runner.composer != nil
+            runner.recorder != nil, runner.hubSettings.rules.composesArchives
         )
         settings.rules.broadcastsSessions = runner.broadcaster != nil
         settings.rules.checksSamples = sampleJudge != nil

@@ -77,7 +77,7 @@ extension GateResponse {
                 writer.member("sessionId", archive.session.text)
                 writer.member("name", archive.request.name ?? "")
                 writer.member("status", archive.status.rawValue)
-                writer.member("reason", archive.reason ?? "")
+                writer.member("reason", archive.shownReason ?? "")
                 writer.member("at", archive.createdAt.milliseconds)
                 writer.member("durationMs", archive.duration.wholeMilliseconds)
                 writer.member("bytes", archive.size)

@@ -10,6 +10,7 @@ enum ArchiveDetail: StoredDetail {
         writer.value(
             object([
                 ("request", value(archive.request)), ("reason", text(archive.reason)),
+                ("obstacle", text(archive.obstacle?.rawValue)),
                 ("beganAt", archive.beganAt.map { .integer($0.milliseconds) }),
                 ("duration", milliseconds(archive.duration)),
                 ("selection", .array(archive.selection.map(value))), ("files", .array(archive.files.map(value))),
@@ -52,6 +53,7 @@ enum ArchiveDetail: StoredDetail {
         else { return false }
         archive.request = request
         archive.reason = string(object, "reason")
+        archive.obstacle = string(object, "obstacle").flatMap { ComposingObstacle(rawValue: $0) }
         archive.beganAt = integer(object, "beganAt").map { Timestamp(milliseconds: $0) }
         (archive.duration, archive.selection, archive.files) = (duration, selection, files)
         guard case .object(let composed)? = object["composed"] else { return true }

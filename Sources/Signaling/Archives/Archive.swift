@@ -106,9 +106,13 @@ public struct Archive: Machine, Equatable, Sendable {
         case .recording(let event): handle(event, &context)
         case .composed(let file):
             guard phase == .composing else { return }
-            record.composed = file
+            (record.composed, record.obstacle) = (file, nil)
             if file == nil { record.reason = ArchiveRecord.encodingFailed }
             end(file == nil ? .failed : .available, &context)
+        case .composingWaits(let obstacle):
+            guard phase == .composing, record.obstacle != obstacle else { return }
+            record.obstacle = obstacle
+            store(&context)
         case .notStored: abandon(&context)
         }
     }
@@ -184,7 +188,8 @@ public struct Archive: Machine, Equatable, Sendable {
     private mutating func finish(_ context: inout Context) {
         guard !record.files.isEmpty else { return end(.failed, &context) }
         guard record.request.output == .composed else { return end(.available, &context) }
-        phase = .composing
+        // After a restart, it may not wait again.
+        (phase, record.obstacle) = (.composing, nil)
         // Store the files, so that a restart does not look for them again.
         context.persist(.archiveStored(record))
         context.compose(record)

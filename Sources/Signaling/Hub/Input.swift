@@ -70,6 +70,8 @@ public enum Input: Equatable, Sendable {
     case composed(ArchiveID, ComposedFile)
     /// The streams of an archive could not be composed. The recorded streams remain.
     case notComposed(ArchiveID)
+    /// Composing an archive waits for this; nil if it no longer waits.
+    case composingWaits(ArchiveID, ComposingObstacle?)
     /// Changes to this archive could not be stored.
     case archiveNotStored(ArchiveID)
     /// An archive that was not finished when the server stopped. Sent at startup, before any event from the recorder.
@@ -176,6 +178,8 @@ extension Hub {
         case .recording(let event): context.tell(.archive(event.archive, .recording(event)))
         case .composed(let archive, let file): context.tell(.archive(archive, .composed(file)))
         case .notComposed(let archive): context.tell(.archive(archive, .composed(nil)))
+        case .composingWaits(let archive, let obstacle):
+            context.tell(.archive(archive, .composingWaits(obstacle)))
         case .archiveNotStored(let archive): context.tell(.archive(archive, .notStored))
         case .broadcast(let report): context.tell(.broadcast(report.broadcast, .reported(report)))
         case .broadcastNotStored(let broadcast): context.tell(.broadcast(broadcast, .notStored))

@@ -71,6 +71,16 @@ public struct ArchiveRequest: Hashable, Sendable {
     }
 }
 
+/// What composing an archive waits for. It is tried again regularly. The raw values are reasons in the archive's JSON.
+public enum ComposingObstacle: String, Hashable, Sendable, CaseIterable {
+    /// `compose.ffmpeg` is missing, too old, or lacks a codec.
+    case ffmpeg = "waiting for ffmpeg"
+    /// The disk of the recordings is full.
+    case diskSpace = "waiting for disk space"
+    /// Another process composes the archive, such as `confab compose`.
+    case otherProcess = "waiting for another process"
+}
+
 /// The file of a composed archive.
 public struct ComposedFile: Hashable, Sendable {
     /// The name in the archive's folder.
@@ -91,6 +101,8 @@ public struct ArchiveRecord: Hashable, Sendable {
     public var status = ArchiveStatus.started
     /// Why the archive has stopped or failed, as a phrase; nil while it runs.
     public var reason: String?
+    /// What composing the archive waits for; nil if it does not wait.
+    public var obstacle: ComposingObstacle?
     /// The name of the node of a cluster that records the session and has the files; empty without a cluster.
     public var node = ""
     /// When the archive was requested.
@@ -114,6 +126,9 @@ public struct ArchiveRecord: Hashable, Sendable {
         (self.id, self.project, self.session, self.request) = (id, project, session, request)
         (self.createdAt, updatedAt) = (createdAt, createdAt)
     }
+
+    /// The `reason` that applications and operators see: what composing waits for, or why the archive has stopped or failed.
+    public var shownReason: String? { obstacle?.rawValue ?? reason }
 
     /// The size in bytes of what can be downloaded.
     public var size: Int64 { composed?.size ?? files.reduce(0) { $0 + $1.size } }
@@ -139,6 +154,8 @@ public enum ArchiveEvent: Equatable, Sendable {
     indirect case recording(RecordingEvent)
     /// The composed file; nil if composing has failed.
     case composed(ComposedFile?)
+    /// Composing waits for this; nil if it no longer waits.
+    case composingWaits(ComposingObstacle?)
     /// A change to the archive could not be stored.
     case notStored
 }

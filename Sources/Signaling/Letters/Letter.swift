@@ -20,7 +20,8 @@ public enum Effect: Equatable, Sendable {
     indirect case recording(RecordingCommand)
     /// A command for the part of the server that composes broadcasts. It waits for all earlier changes, as `recording` does.
     case broadcast(BroadcastCommand)
-    /// Composes the streams of an archive into one file. The result arrives as `Input.composed` or `notComposed`.
+    /// Composes the streams of an archive into one file. The result arrives as `Input.composed` or `notComposed`,
+    /// and what it waits for until then as `composingWaits`.
     indirect case compose(ArchiveRecord)
     /// Answers a request for a WHIP or WHEP resource. A later `close` ends the resource.
     case reply(SocketID, ResourceReply)

@@ -61,6 +61,30 @@ import Wire
         #expect(stored.status == .failed && stored.reason == "encoding failed" && stored.files.count == 1)
     }
 
+    @Test("what composing waits for is the reason until it is composed, and is not reported to the webhook")
+    func waits() throws {
+        let (archive, stream) = try recording(.composed)
+        _ = place.operate(archive, .stop)
+        place.report(.ended(archive, .requested, place.result(of: stream)))
+        stage.handle(.composingWaits(archive, .ffmpeg))
+        #expect(place.stored(archive)?.shownReason == "waiting for ffmpeg" && place.stored(archive)?.status == .stopped)
+        let count = stage.changes.count
+        stage.handle(.composingWaits(archive, .ffmpeg))
+        #expect(stage.changes.count == count, "it is stored")
+        stage.handle(.composingWaits(archive, nil))
+        #expect(place.stored(archive)?.shownReason == "user initiated")
+        stage.handle(.composingWaits(archive, .diskSpace))
+
+        // What it waited for may have passed since.
+        stage.foldersOfRecorder = [archive]
+        stage.restart()
+        #expect(place.stored(archive)?.shownReason == "user initiated" && stage.composer == [archive, archive])
+        stage.handle(.composingWaits(archive, .otherProcess))
+        stage.handle(.composed(archive, ComposedFile(name: "archive.mp4", size: 99)))
+        #expect(place.stored(archive)?.shownReason == "user initiated" && place.stored(archive)?.status == .available)
+        #expect(statuses() == ["started", "stopped", "available"])
+    }
+
     @Test("after a restart, a recording becomes available with the files that were recovered")
     func recovered() throws {
         let (archive, stream) = try recording()

@@ -18,7 +18,7 @@ extension ArchiveRecord {
         let isComposed = request.output == .composed
         let members: [(String, JSONValue)] = [
             ("id", .string("\(id)")), ("status", .string(status.rawValue)), ("name", Self.text(request.name)),
-            ("reason", Self.text(reason)), ("sessionId", .string(session.text)),
+            ("reason", Self.text(shownReason)), ("sessionId", .string(session.text)),
             // A number, as from OpenTok, unless the API key has too many digits.
             ("partnerId", Int64(project).map { .integer($0) } ?? .string(project)), ("projectId", .string(project)),
             ("createdAt", .integer(created.milliseconds)), ("updatedAt", .integer(updatedAt.milliseconds)),

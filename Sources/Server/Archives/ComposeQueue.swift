@@ -1,0 +1,88 @@
+import Composing
+import Signaling
+
+/// The archives that wait to be composed, in the order in which they stopped.
+///
+/// If another process composes an archive, only this archive waits for it, and later ones are composed first. A full disk and a missing
+/// ffmpeg make all of them wait.
+struct ComposeQueue {
+    typealias Instant = ContinuousClock.Instant
+
+    private struct Entry {
+        let archive: ArchiveRecord
+        /// When it may be tried again; nil if it was not tried, or waits with all others.
+        var due: Instant?
+        var obstacle: ComposingObstacle?
+    }
+
+    private var entries: [Entry] = []
+    /// When the next one may be tried, after a failure that concerns all.
+    private var resumesAt: Instant?
+
+    mutating func append(_ archive: ArchiveRecord) { entries.append(Entry(archive: archive)) }
+
+    /// Returns the archive to compose now; nil if none can be. It stays in the queue.
+    func next(now: Instant) -> ArchiveRecord? {
+        if let resumesAt, now < resumesAt { return nil }
+        return entries.first { entry in entry.due.map { $0 <= now } ?? true }?.archive
+    }
+
+    /// Returns when `next` has an archive; nil if the queue is empty.
+    func nextTime(now: Instant) -> Instant? {
+        guard let first = entries.map({ $0.due ?? now }).min() else { return nil }
+        return max(first, resumesAt ?? first)
+    }
+
+    /// Removes an archive that was composed or has failed.
+    mutating func remove(_ archive: ArchiveID) { entries.removeAll { $0.archive.id == archive } }
+
+    /// Records that an archive cannot be composed before this time.
+    ///
+    /// - Returns: the archives for which this is a new obstacle.
+    mutating func postpone(_ archive: ArchiveID, _ obstacle: ComposingObstacle, until time: Instant) -> [ArchiveID] {
+        if obstacle.concernsAll { resumesAt = time }
+        return change { entry in
+            guard obstacle.concernsAll || entry.archive.id == archive else { return }
+            entry.obstacle = obstacle
+            if !obstacle.concernsAll { entry.due = time }
+        }
+    }
+
+    /// Records that an archive is being composed, so that nothing prevents others from being composed after it.
+    ///
+    /// - Returns: the archives that no longer have an obstacle.
+    mutating func resume(_ archive: ArchiveID) -> [ArchiveID] {
+        resumesAt = nil
+        return change { entry in
+            if entry.archive.id == archive || entry.obstacle?.concernsAll == true { entry.obstacle = nil }
+        }
+    }
+
+    /// Changes all entries.
+    ///
+    /// - Returns: the archives whose obstacle has changed.
+    private mutating func change(_ change: (inout Entry) -> Void) -> [ArchiveID] {
+        var changed: [ArchiveID] = []
+        for index in entries.indices {
+            let before = entries[index].obstacle
+            change(&entries[index])
+            if entries[index].obstacle != before { changed.append(entries[index].archive.id) }
+        }
+        return changed
+    }
+}
+
+extension ComposingObstacle {
+    /// Returns nil for an error that does not pass.
+    init?(_ error: ComposeError) {
+        switch error {
+        case .busy: self = .otherProcess
+        case .diskFull: self = .diskSpace
+        case .ffmpegMissing, .ffmpegTooOld, .ffmpegIncomplete: self = .ffmpeg
+        case .noArchive, .nothingRecorded, .badCanvas, .outputExists, .cannotWrite, .failed: return nil
+        }
+    }
+
+    /// Whether no archive can be composed.
+    var concernsAll: Bool { self != .otherProcess }
+}

@@ -1,0 +1,75 @@
+import Composing
+import Signaling
+import Testing
+import Wire
+
+@testable import Server
+
+@Suite("The archives that wait to be composed") struct ComposeQueueTests {
+    private let start = ContinuousClock.now
+    private let ids = (UInt64(1)...3).map { ArchiveID(high: 5, low: $0) }
+
+    /// Returns a queue of three archives.
+    private func makeQueue() -> ComposeQueue {
+        var queue = ComposeQueue()
+        for id in ids {
+            queue.append(
+                ArchiveRecord(
+                    id: id, project: "1000", session: SessionID("2_session")!, request: ArchiveRequest(),
+                    createdAt: Timestamp(milliseconds: 0)))
+        }
+        return queue
+    }
+
+    @Test("they are composed in order")
+    func inOrder() {
+        var queue = makeQueue()
+        for id in ids {
+            #expect(queue.next(now: start)?.id == id && queue.nextTime(now: start) == start)
+            queue.remove(id)
+        }
+        #expect(queue.next(now: start) == nil && queue.nextTime(now: start) == nil)
+    }
+
+    @Test("one that another process composes waits alone, and is the next one after its pause")
+    func otherProcess() {
+        var queue = makeQueue()
+        #expect(queue.postpone(ids[0], .otherProcess, until: start + .seconds(60)) == [ids[0]])
+        #expect(queue.next(now: start)?.id == ids[1])
+        #expect(queue.next(now: start + .seconds(60))?.id == ids[0])
+        #expect(queue.postpone(ids[0], .otherProcess, until: start + .seconds(120)).isEmpty, "it was reported")
+        queue.remove(ids[1])
+        queue.remove(ids[2])
+        #expect(queue.next(now: start + .seconds(60)) == nil)
+        #expect(queue.nextTime(now: start + .seconds(60)) == start + .seconds(120))
+        #expect(queue.resume(ids[0]) == [ids[0]])
+    }
+
+    @Test(
+        "a missing ffmpeg and a full disk make all wait, until one is composed",
+        arguments: [
+            ComposingObstacle.ffmpeg, .diskSpace,
+        ])
+    func all(obstacle: ComposingObstacle) {
+        var queue = makeQueue()
+        #expect(queue.postpone(ids[0], obstacle, until: start + .seconds(60)) == ids)
+        #expect(queue.next(now: start + .seconds(59)) == nil)
+        #expect(queue.nextTime(now: start) == start + .seconds(60))
+        #expect(queue.next(now: start + .seconds(60))?.id == ids[0], "they keep their order")
+        #expect(queue.postpone(ids[0], obstacle, until: start + .seconds(120)).isEmpty, "it was reported")
+        #expect(queue.next(now: start + .seconds(120))?.id == ids[0])
+        #expect(queue.resume(ids[0]) == ids)
+        #expect(queue.resume(ids[0]).isEmpty)
+        queue.remove(ids[0])
+        #expect(queue.next(now: start + .seconds(120))?.id == ids[1])
+    }
+
+    @Test("only errors that pass make archives wait")
+    func obstacles() {
+        let passing: [ComposeError] = [
+            .busy, .diskFull, .ffmpegMissing("ffmpeg"), .ffmpegTooOld("4.4"), .ffmpegIncomplete(["libx264"]),
+        ]
+        #expect(passing.map { ComposingObstacle($0) } == [.otherProcess, .diskSpace, .ffmpeg, .ffmpeg, .ffmpeg])
+        #expect(ComposingObstacle(ComposeError.nothingRecorded) == nil)
+    }
+}
