@@ -18,9 +18,10 @@ extension Database: SQLTransaction {
     func rows(_ sql: String, _ arguments: [(any SQLArgument)?]) throws -> [SQLRow] {
         let statement = try cachedStatement(sql: sql)
         let columns = statement.columnNames
-        return try Row.fetchAll(statement, arguments: Self.arguments(arguments)).map { row in
-            SQLRow(columns: columns, values: row.databaseValues.map { SQLValue($0) })
-        }
+        let cursor = try ValuesCursor(statement, Self.arguments(arguments))
+        var rows: [SQLRow] = []
+        while let values = try cursor.next() { rows.append(SQLRow(columns: columns, values: values)) }
+        return rows
     }
 
     func lastNumber(of table: StoredTable) throws -> Int64 {
@@ -39,10 +40,41 @@ extension Database: SQLTransaction {
     }
 
     private static func arguments(_ arguments: [(any SQLArgument)?]) -> StatementArguments {
-        // As optional existentials: for a sequence of DatabaseValue, GRDB looks up a key path at run time, which takes longer than a
-        // short statement.
-        let values: [(any DatabaseValueConvertible)?] = arguments.map { ($0?.sqlValue ?? .null).databaseValue }
-        return StatementArguments(values)
+        func value(_ index: Int) -> DatabaseValue { (arguments[index]?.sqlValue ?? .null).databaseValue }
+        // As literals: GRDB's initializers for sequences are generic code in another module, which is not specialized here and takes
+        // longer than a short statement.
+        var list: StatementArguments = []
+        var index = 0
+        while index + 4 <= arguments.count {
+            list += [value(index), value(index + 1), value(index + 2), value(index + 3)]
+            index += 4
+        }
+        while index < arguments.count {
+            list += [value(index)]
+            index += 1
+        }
+        return list
+    }
+}
+
+/// The rows of a statement, as arrays of their values. It must be read to the end.
+///
+/// GRDB's `Row` makes a dictionary of the names of all columns each time that a statement runs, which takes longer than a short
+/// statement.
+private final class ValuesCursor: DatabaseCursor {
+    typealias Element = [SQLValue]
+
+    let _statement: Statement
+    var _isDone = false
+
+    init(_ statement: Statement, _ arguments: StatementArguments) throws {
+        _statement = statement
+        // This also resets the statement.
+        try statement.setArguments(arguments)
+    }
+
+    func _element(sqliteStatement: SQLiteStatement) -> [SQLValue] {
+        (0..<CInt(columnCount)).map { SQLValue(DatabaseValue(sqliteStatement: sqliteStatement, index: $0)) }
     }
 }
 

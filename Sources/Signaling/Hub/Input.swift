@@ -54,7 +54,7 @@ public enum Input: Equatable, Sendable {
     case moderated(SessionModeration)
     /// The operator rotated the API secret, or changed settings that apply while the server runs. The pool and the
     /// directory keep the rules with which they were created.
-    case settingsChanged(HubSettings)
+    indirect case settingsChanged(HubSettings)
     /// The free space of the disk was measured, which happens periodically and before each upload. A measurement begins only
     /// after the result of the previous one was sent.
     case diskMeasured(DiskMeasurement)
