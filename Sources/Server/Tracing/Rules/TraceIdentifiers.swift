@@ -76,7 +76,8 @@ struct TraceSampler: Equatable, Sendable {
     /// - Parameter parent: the span that caused the request; nil if the trace is new.
     func records(_ trace: TraceID, parent: TraceParent?) -> Bool {
         if let parent { return parent.isSampled }
-        // The last 56 bits are random (W3C Trace Context, level 2, §5.1). Servers with the same ratio decide alike.
-        return Double(trace.low & ((1 << 56) - 1)) < ratio * Double(1 << 56)
+        // The last 56 bits are random (W3C Trace Context, level 2, §5.1). Servers with the same ratio decide alike. A Double
+        // has 53 bits: with more, the highest ids would be rounded up, and would not be recorded with a ratio of 1.
+        return Double(trace.low >> 3 & ((1 << 53) - 1)) < ratio * Double(1 << 53)
     }
 }
