@@ -26,16 +26,28 @@ struct TraceExporter: Service {
     func run() async throws {
         let collector = Collector(settings, url: url)
         await cancelWhenGracefulShutdown { await exportUntilCanceled(to: collector) }
-        // The spans of the last moments are sent once, without repetitions.
-        let timeout = min(grace, settings.timeout)
-        while case let batch = queue.takeBatch(), !batch.isEmpty {
-            guard case .answered(200...299, _, let rejected) = await collector.send(batch, timeout: timeout) else {
-                queue.count(.failed, by: batch.count)
-                break
-            }
-            count(batch, rejected: rejected)
-        }
+        await exportRest(to: collector)
         await collector.close()
+    }
+
+    /// Sends the spans of the last moments once, without repetitions. All batches together have one time limit, so that a slow
+    /// collector and a long queue do not delay the stop of the server.
+    private func exportRest(to collector: Collector) async {
+        let end = ContinuousClock.now + min(grace, settings.timeout)
+        var failed = 0
+        while case let batch = queue.takeBatch(), !batch.isEmpty {
+            let left = ContinuousClock.now.duration(to: end)
+            if failed == 0, left > .zero,
+                case .answered(200...299, _, let rejected) = await collector.send(batch, timeout: left)
+            {
+                count(batch, rejected: rejected)
+            } else {
+                failed += batch.count
+            }
+        }
+        guard failed > 0 else { return }
+        queue.count(.failed, by: failed)
+        logger.notice("The last traces could not be sent before the server stopped", metadata: ["spans": "\(failed)"])
     }
 
     private func exportUntilCanceled(to collector: Collector) async {

@@ -1,9 +1,10 @@
+import ServiceLifecycle
 import Testing
 import Wire
 
 @testable import Server
 
-@Suite("Sending traces, without sockets") struct TraceExportTests {
+@Suite("Sending traces") struct TraceExportTests {
     private static func span(_ id: UInt64) -> TraceSpan {
         TraceSpan(
             "session.join", .server, trace: TraceID(high: 1, low: 2), id: SpanID(rawValue: id), parent: nil,
@@ -89,6 +90,24 @@ import Wire
         queue.add(Self.span(9))
         queue.putBack(batch)
         #expect(queue.takeBatch().map(\.id.rawValue) == [1, 2, 3, 9])
+    }
+
+    @Test("a slow collector and a long queue do not delay the stop of the server beyond its limit")
+    func slowAtTheEnd() async throws {
+        let receiver = try await TraceReceiver.start { _ in .late(.milliseconds(100)) }
+        var configuration = ConfabConfiguration()
+        configuration.shutdown.grace = .milliseconds(250)
+        let queue = TraceQueue(capacity: 10_000)
+        for id in 1...10_000 { queue.add(Self.span(UInt64(id))) }
+        let lines = LogLines()
+        let exporter = TraceExporter(configuration, endpoint: receiver.endpoint, queue: queue, logger: lines.logger)
+        let group = ServiceGroup(services: [exporter], logger: lines.logger)
+        await group.triggerGracefulShutdown()
+        try await group.run()
+        // The 250 ms are enough for two batches. Some may be sent before the group begins to stop.
+        #expect(receiver.requests.count < 10_000 / TraceQueue.batchSize)
+        #expect(queue.takeBatch().isEmpty && lines.contains("The last traces could not be sent"))
+        await receiver.stop()
     }
 
     @Test(

@@ -15,6 +15,8 @@ final class TraceReceiver: Sendable {
 
     enum Reply: Sendable {
         case status(Int, headers: [(String, String)] = [])
+        /// Answers with status 200 after this time.
+        case late(TimeAmount)
         /// Never answers.
         case silence
     }
@@ -124,7 +126,16 @@ private final class TraceReceiverHandler: ChannelInboundHandler {
             state.requests.append(request)
             return state.reply(state.requests.count - 1)
         }
-        guard case .status(let status, let fields) = reply else { return }
+        switch reply {
+        case .status(let status, let fields): write(status, fields, context)
+        case .late(let pause):
+            let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
+            context.eventLoop.scheduleTask(in: pause) { bound.value.0.write(200, [], bound.value.1) }
+        case .silence: break
+        }
+    }
+
+    private func write(_ status: Int, _ fields: [(String, String)], _ context: ChannelHandlerContext) {
         let headers = HTTPHeaders(fields + [("Content-Length", "0")])
         let head = HTTPResponseHead(version: .http1_1, status: .init(statusCode: status), headers: headers)
         context.write(wrapOutboundOut(.head(head)), promise: nil)
