@@ -80,8 +80,9 @@ struct NginxSite {
             let text = String(line).trimmingBlanks()
             if text.hasPrefix("upstream confab") { isUpstream = true }
             if isUpstream, text.hasPrefix("}") { isUpstream = false }
-            guard isUpstream, let place = Self.value(of: "server", in: line), place.hasPrefix("127.0.0.1:"),
-                let own = line.firstRange(of: place)
+            // The address ends at a blank: parameters such as max_fails=3 may follow.
+            guard isUpstream, let place = Self.value(of: "server", in: line)?.prefix(while: { !$0.isWhitespace }),
+                place.hasPrefix("127.0.0.1:"), let own = line.firstRange(of: place)
             else { return String(line) }
             return "\(line[..<own.lowerBound])127.0.0.1:\(port)\(line[own.upperBound...])"
         }
