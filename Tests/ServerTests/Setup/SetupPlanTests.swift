@@ -170,6 +170,9 @@ import Testing
             addition.contains(
                 "ExecStart=\nExecStart=/usr/bin/confab serve --config /etc/confab/confab.yaml --data-dir /srv/confab"))
         #expect(addition.contains("ReadWritePaths=/srv/confab"))
+        let step = "install -d -m 0700 -o confab -g confab /srv/confab"
+        #expect(moved.steps.contains(step), "the unit creates only its usual folder")
+        #expect(try !self.plan(proxy, after(moved, machine)).steps.contains(step))
         machine.paths.data = "/srv/my confab"
         #expect(throws: SetupError.self) { try self.plan(proxy, machine) }
     }

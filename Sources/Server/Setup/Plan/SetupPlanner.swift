@@ -316,6 +316,10 @@ struct SetupPlanner {
         if !machine.hasUser {
             plan.steps.append("useradd --system --home-dir \(machine.paths.data) --shell /usr/sbin/nologin confab")
         }
+        if paths.contains(SetupPaths.unitAddition), machine.paths.data != SetupPaths().data {
+            // The unit creates only the usual folder, and cannot start without this one (`ReadWritePaths`).
+            plan.steps.append("install -d -m 0700 -o confab -g confab \(machine.paths.data)")
+        }
         let program = Self.program(of: installedUnit ?? DeploySample.unit)
         if !machine.programs.contains(program) { plan.steps.append("install -m 0755 \(machine.executable) \(program)") }
         if paths.contains(machine.paths.nginxSite) {
