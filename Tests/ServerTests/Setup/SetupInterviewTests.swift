@@ -106,6 +106,29 @@ import Testing
             ])
     }
 
+    @Test("an agreement with one authority is none with another")
+    func otherAuthority() throws {
+        var configuration = ConfabConfiguration()
+        configuration.acme.domains = ["chat.example.org"]
+        configuration.acme.agreeToTerms = true
+        let known = SetupKnown(configuration, keys: ["acme.domains"])
+        for (authority, isAgreed) in [("letsencrypt", true), ("https://ca.example.org/directory", false)] {
+            var interview = try interview([.authority: authority, .email: "none"], known: known)
+            for answered in [SetupQuestion.mode, .domain] {
+                #expect(question(interview) == answered)
+                try interview.acceptDefault()
+            }
+            interview.found(NameObservation(host: "chat.example.org", addresses: []))
+            #expect(question(interview) == .terms)
+            if isAgreed {
+                try interview.acceptDefault()
+                #expect(interview.step == .done)
+            } else {
+                #expect(throws: SetupError.self) { try interview.acceptDefault() }
+            }
+        }
+    }
+
     @Test("mistakes in a domain get a sentence that says what to write")
     func domains() {
         #expect(message(.domain, "chat.example.org") == "accepted: chat.example.org")

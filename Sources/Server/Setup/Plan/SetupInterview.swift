@@ -93,8 +93,14 @@ struct SetupInterview: Sendable {
         }
     }
 
+    /// Whether the agreement in the configuration is with the chosen authority. Those of Let's Encrypt have the same terms.
+    private var hasAgreed: Bool {
+        guard let old = known[.authority], let new = answers[.authority] else { return false }
+        return old == new || ACMEAuthority.isName(old) && ACMEAuthority.isName(new)
+    }
+
     private func suggestion(for question: SetupQuestion) -> String? {
-        if let value = known[question] { return value }
+        if let value = known[question], question != .terms || hasAgreed { return value }
         switch question {
         case .mode: return known.exists ? nil : SetupMode.direct.rawValue
         case .authority: return ACMEAuthority.stagingName
