@@ -80,6 +80,7 @@ public struct Setup: Sendable {
             return console.write("\nNothing was written, because of --dry-run.\n" + plan.stepsText)
         }
         try confirm()
+        for file in plan.files { try files.requireUnchanged(file) }
         for file in plan.files { try files.write(file) }
         console.write("\nWritten: \(plan.files.map(\.path).joined(separator: ", "))\n" + plan.stepsText)
     }

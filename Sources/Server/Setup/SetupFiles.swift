@@ -22,6 +22,13 @@ struct SetupFiles: Sendable {
     /// Whether a file or folder exists.
     func exists(_ path: String) -> Bool { FileManager.default.fileExists(atPath: prefix + path) }
 
+    /// Checks that a file is as it was when the plan was made, so that nothing is lost that was saved meanwhile.
+    func requireUnchanged(_ file: SetupPlan.File) throws(SetupError) {
+        guard try read(file.path) == file.old else {
+            throw SetupError("\(prefix + file.path) has changed meanwhile. Nothing was written. Run setup again.")
+        }
+    }
+
     /// Creates or replaces a file atomically. An existing one keeps its owner and its mode; a file with secrets always has mode
     /// 0600.
     func write(_ file: SetupPlan.File) throws(SetupError) {

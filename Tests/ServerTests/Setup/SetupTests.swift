@@ -122,6 +122,24 @@ import Testing
         #expect(try folder.text("/etc/confab/environment") == secret)
     }
 
+    @Test("a file that is saved while setup waits for the confirmation is not overwritten")
+    func changedMeanwhile() async throws {
+        let folder = try Folder()
+        let site = "/etc/nginx/conf.d/confab.conf"
+        let console = Setup.Console(
+            read: {
+                try? "# Mine\n".write(toFile: folder.path + site, atomically: true, encoding: .utf8)
+                return "yes"
+            }, write: { _ in })
+        let setup = Setup(
+            options(folder, [.mode: "proxy", .domain: "chat.example.org"]), console: console,
+            surroundings: try surroundings())
+        let error = await #expect(throws: SetupError.self) { try await setup.run() }
+        #expect(error?.description.contains("has changed meanwhile") == true)
+        #expect(try folder.text(site) == "# Mine\n")
+        #expect(try folder.inodes().count == 1, "nothing else was written")
+    }
+
     @Test("nothing is written in a dry run, after no, or at the end of the input")
     func nothingWritten() async throws {
         let folder = try Folder()
