@@ -10,21 +10,18 @@ enum TraceJSON {
     static func body(_ spans: [TraceSpan], resource: [TraceSpan.Attribute], version: String) -> [UInt8] {
         var writer = JSONWriter(capacity: 512 + 512 * spans.count)
         writer.beginObject()
-        list("resourceSpans", &writer) { writer in
+        writer.list("resourceSpans", CollectionOfOne(resource)) { writer, resource in
             writer.name("resource")
             writer.beginObject()
             write(resource, &writer)
             writer.endObject()
-            list("scopeSpans", &writer) { writer in
+            writer.list("scopeSpans", CollectionOfOne(spans)) { writer, spans in
                 writer.name("scope")
                 writer.beginObject()
-                text("name", "confab", &writer)
-                text("version", version, &writer)
+                writer.member("name", "confab")
+                writer.member("version", version)
                 writer.endObject()
-                writer.name("spans")
-                writer.beginArray()
-                for span in spans { write(span, &writer) }
-                writer.endArray()
+                writer.list("spans", spans) { writer, span in write(span, &writer) }
             }
         }
         writer.endObject()
@@ -43,76 +40,45 @@ enum TraceJSON {
         }
     }
 
-    /// Writes an array with one object.
-    private static func list(_ name: String, _ writer: inout JSONWriter, _ members: (inout JSONWriter) -> Void) {
-        writer.name(name)
-        writer.beginArray()
-        writer.beginObject()
-        members(&writer)
-        writer.endObject()
-        writer.endArray()
-    }
-
     private static func write(_ span: TraceSpan, _ writer: inout JSONWriter) {
-        writer.beginObject()
-        text("traceId", span.trace.description, &writer)
-        text("spanId", span.id.description, &writer)
-        if let parent = span.parent { text("parentSpanId", parent.description, &writer) }
-        text("name", span.name, &writer)
-        writer.name("kind")
-        writer.integer(span.kind.rawValue)
-        text("startTimeUnixNano", String(span.start.nanosecondsSinceEpoch), &writer)
-        text("endTimeUnixNano", String(span.end.nanosecondsSinceEpoch), &writer)
+        writer.member("traceId", span.trace.description)
+        writer.member("spanId", span.id.description)
+        if let parent = span.parent { writer.member("parentSpanId", parent.description) }
+        writer.member("name", span.name)
+        writer.member("kind", span.kind.rawValue)
+        writer.member("startTimeUnixNano", String(span.start.nanosecondsSinceEpoch))
+        writer.member("endTimeUnixNano", String(span.end.nanosecondsSinceEpoch))
         write(span.attributes, &writer)
         if !span.events.isEmpty {
-            writer.name("events")
-            writer.beginArray()
-            for event in span.events {
-                writer.beginObject()
-                text("timeUnixNano", String(event.time.nanosecondsSinceEpoch), &writer)
-                text("name", event.name, &writer)
+            writer.list("events", span.events) { writer, event in
+                writer.member("timeUnixNano", String(event.time.nanosecondsSinceEpoch))
+                writer.member("name", event.name)
                 write(event.attributes, &writer)
-                writer.endObject()
             }
-            writer.endArray()
         }
         if span.status != .unset {
             writer.name("status")
             writer.beginObject()
-            writer.name("code")
-            writer.integer(span.status == .ok ? 1 : 2)
+            writer.member("code", span.status == .ok ? 1 : 2)
             writer.endObject()
         }
-        writer.endObject()
     }
 
     private static func write(_ attributes: [TraceSpan.Attribute], _ writer: inout JSONWriter) {
         guard !attributes.isEmpty else { return }
-        writer.name("attributes")
-        writer.beginArray()
-        for attribute in attributes {
-            writer.beginObject()
-            text("key", attribute.name, &writer)
+        writer.list("attributes", attributes) { writer, attribute in
+            writer.member("key", attribute.name)
             writer.name("value")
             writer.beginObject()
             switch attribute.value {
-            case .text(let value): text("stringValue", value, &writer)
-            case .integer(let value): text("intValue", String(value), &writer)
+            case .text(let value): writer.member("stringValue", value)
+            case .integer(let value): writer.member("intValue", String(value))
             case .number(let value):
                 writer.name("doubleValue")
                 writer.value(.number(value))
-            case .bool(let value):
-                writer.name("boolValue")
-                writer.bool(value)
+            case .bool(let value): writer.member("boolValue", value)
             }
             writer.endObject()
-            writer.endObject()
         }
-        writer.endArray()
-    }
-
-    private static func text(_ name: String, _ value: String, _ writer: inout JSONWriter) {
-        writer.name(name)
-        writer.string(value)
     }
 }
