@@ -190,10 +190,8 @@ final class NativeSocket: ClientSocket {
         }
         let id = gateway.runner.register(self)
         state = .open(id)
-        var metadata: Logger.Metadata = ["address": "\(address)", "client": "\(guest.hello.client ?? "-")"]
         let traced = gateway.runner.traces?.opened(id, by: trace, continuing: guest.hello.traceparent)
-        if let traced, traced != trace?.id { metadata["trace"] = "\(traced)" }
-        logger.debug("Socket open", metadata: metadata)
+        logger.debug("Socket open", metadata: metadata(of: guest.hello, traced))
         gateway.runner.submit(
             Arrival(
                 socket: id, identity: guest.identity, newIdentitySecret: guest.newSecret, record: record,
@@ -203,6 +201,15 @@ final class NativeSocket: ClientSocket {
             lookupStart: lookupStart
         )
         for bytes in early { receive(bytes) }
+    }
+
+    /// What is logged about a socket that opens. Called only if the line is logged.
+    ///
+    /// - Parameter traced: the trace to which the socket belongs; nil if that is not recorded.
+    private func metadata(of hello: Hello, _ traced: TraceID?) -> Logger.Metadata {
+        var metadata: Logger.Metadata = ["address": "\(address)", "client": "\(hello.client ?? "-")"]
+        if let traced, traced != trace?.id { metadata["trace"] = "\(traced)" }
+        return metadata
     }
 
     // MARK: Messages
