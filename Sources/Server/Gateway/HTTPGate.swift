@@ -276,7 +276,7 @@ final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
         return .head(head)
     }
 
-    /// Adds the request's id, which the router's handlers log. A client cannot choose it.
+    /// Adds the request's id, which the router's handlers log. Replaces what the client sent under this name.
     private func withRequestID(_ part: HTTPServerRequestPart) -> HTTPServerRequestPart {
         guard case .head(var head) = part, let exchange else { return part }
         head.headers.replaceOrAdd(name: HTTPExchange.header, value: exchange.id.description)

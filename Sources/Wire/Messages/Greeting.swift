@@ -31,8 +31,8 @@ public struct Hello: Payload {
     public var resume: Resume?
     /// The name and version of the client software, for the server's log, at most 256 bytes; nil if not specified.
     public var client: String?
-    /// The trace that the connection continues, as the header `traceparent` of W3C Trace Context; nil for none. A server that
-    /// records no traces ignores it, and so does any server if it is invalid.
+    /// The trace that the connection continues, as the header `traceparent` of W3C Trace Context, at most 256 bytes; nil for
+    /// none. A server that records no traces ignores it, and so does any server if it is invalid.
     public var traceparent: String?
 
     public init() {}
