@@ -330,6 +330,11 @@ struct SetupPlanner {
             plan.steps.append("systemctl daemon-reload")
         }
         startSteps(paths)
+        if paths.contains(SetupPaths.environment) {
+            plan.steps.append(
+                "Give the TURN server the secret: CONFAB_ICE_TURN_SECRET in \(SetupPaths.environment) is static-auth-secret "
+                    + "in coturn's configuration.")
+        }
         if mode == .direct { certificateSteps() }
         if mode == .lan {
             plan.steps.append("Open the URL in the log (journalctl -u confab), or scan the QR code there.")
