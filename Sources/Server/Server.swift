@@ -306,7 +306,7 @@ public struct ConfabServer: Sendable {
         guard let endpoint = configuration.tracing.endpoint else { return [] }
         let (queue, settings) = (TraceQueue(capacity: configuration.tracing.queueSize), configuration.tracing)
         try await gateway.eventLoop.submit { gateway.value.runner.traces = TraceRecorder(settings, queue: queue) }.get()
-        logger.info("Traces", metadata: ["endpoint": "\(endpoint)", "ratio": "\(settings.ratio)"])
+        logger.info("Recording traces", metadata: ["endpoint": "\(endpoint)", "ratio": "\(settings.ratio)"])
         return [TraceExporter(configuration, endpoint: endpoint, queue: queue, logger: logger)]
     }
 
