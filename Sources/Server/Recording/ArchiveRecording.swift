@@ -118,6 +118,8 @@ final class ArchiveRecording {
             recorder.report(.streamFailed(id, recording.stream, .notPublished))
         }
         recording.finish(now: now)
+        // After an error, what was written of the file is completed.
+        recording.abandon(now: now)
         streams[recording.stream] = nil
         log(.gone(stream: "\(recording.stream)"), at: now)
         recorder.forget(recording)
@@ -177,10 +179,7 @@ final class ArchiveRecording {
 
     /// Completes all files, and writes the manifest, which marks the archive as complete.
     func finishAll(now: MediaTime) -> RecordingResult {
-        for recording in streams.values.sorted(by: { $0.number < $1.number }) {
-            finish(recording, now: now)
-            recording.abandon(now: now)
-        }
+        for recording in streams.values.sorted(by: { $0.number < $1.number }) { finish(recording, now: now) }
         let reason = ending?.reason ?? .requested
         let last = files.map(\.stop).max() ?? .zero
         let result = RecordingResult(began: began.map(wallClock), duration: last, files: files)

@@ -140,10 +140,12 @@ final class StreamRecording: RingStream {
 
     private func end(at time: MediaTime) throws(RecordingError) {
         guard let file, var writer else { return }
-        (self.file, self.writer) = (nil, nil)
+        self.writer = nil
         for edit in writer.finish() { try apply(edit, to: file) }
         try writeOut(to: file)
         try file.sync()
+        // After an error, `abandon` still needs it.
+        self.file = nil
         archive.add(file, of: self, from: fileStart, to: time)
     }
 

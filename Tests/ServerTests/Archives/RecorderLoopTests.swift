@@ -4,6 +4,7 @@ import Logging
 import RTC
 import Signaling
 import Synchronization
+import TestSupport
 import Testing
 import Wire
 
@@ -37,9 +38,9 @@ import Wire
     private let stream = StreamID(high: 1, low: 1)
     private let ada = ConnectionID(high: 0, low: 1)
 
-    private func makeLoop(_ router: NotingRouter, in folder: String) -> RecorderLoop {
+    private func makeLoop(_ router: NotingRouter, in folder: String, reserve: Int64 = 0) -> RecorderLoop {
         let settings = Recorder.Settings(
-            folder: folder, maxHeight: 720, minFreeSpace: 0, reserve: 0, syncInterval: .seconds(5)
+            folder: folder, maxHeight: 720, minFreeSpace: 0, reserve: reserve, syncInterval: .seconds(5)
         ) {
             Timestamp(milliseconds: 1_700_000_000_000)
         }
@@ -51,6 +52,19 @@ import Wire
         }
         loop.perform(.begin(archive, SessionID("2_session")!, RecordingOptions(createdAt: now)))
         return loop
+    }
+
+    /// Passes on a packet of 20 ms.
+    private func sendAudio(_ number: Int64, bytes: Int, since begin: MediaTime, to recording: StreamRecording) {
+        let time = begin + .milliseconds(20 * number)
+        let packet = [0xf8] + [UInt8](repeating: 1, count: bytes - 1)
+        packet.withUnsafeBytes { payload in
+            recording.receive(
+                RecordingRingReader.Packet(
+                    recording: recording.number, isVideo: false, number: number, timestamp: UInt32(960 * number),
+                    marker: false, arrivedAt: time, payload: payload),
+                now: time)
+        }
     }
 
     @Test("a stream that is added again at once, with other tracks, is recorded again")
@@ -98,16 +112,7 @@ import Wire
             }
             let end = begin + .seconds(5)
             for number: Int64 in 0..<250 {
-                let time = begin + .milliseconds(20 * number)
-                for recording in recordings {
-                    ([0xf8, 1, 2, 3] as [UInt8]).withUnsafeBytes { payload in
-                        recording.receive(
-                            RecordingRingReader.Packet(
-                                recording: recording.number, isVideo: false, number: number,
-                                timestamp: UInt32(960 * number), marker: false, arrivedAt: time, payload: payload),
-                            now: time)
-                    }
-                }
+                for recording in recordings { sendAudio(number, bytes: 4, since: begin, to: recording) }
             }
             let failures = router.reported.withLock { $0 }.filter { if case .began = $0 { false } else { true } }
             #expect(failures == [.streamFailed(id, stream, .cannotWrite)])
@@ -117,6 +122,52 @@ import Wire
             #expect((4_900...5_100).contains(result.duration.wholeMilliseconds), "\(result)")
             #expect(try await ArchiveFiles(folder: path).completed(id)?.files.map(\.stream) == [other])
         }
+    }
+
+    @Test(
+        "a disk that becomes full when a file ends does not lose the file", .ownThreads,
+        .enabled(if: geteuid() == 0 && FileManager.default.isExecutableFile(atPath: "/bin/mount"), "needs root"))
+    func fullAtTheEnd() async throws {
+        try await withDirectory { folder in
+            guard Self.shell("mount -t tmpfs -o size=1m tmpfs '\(folder)'") else { return }
+            defer { _ = Self.shell("umount -l '\(folder)'") }
+            let (router, path) = (NotingRouter(), "\(folder)/recordings")
+            let loop = makeLoop(router, in: path, reserve: 100 << 10)
+            let id = ArchiveID(high: 5, low: 2)
+            let archive = try ArchiveRecording(
+                id, SessionID("2_session")!, RecordingOptions(createdAt: now), in: try RecordingFolder(path: path), loop
+            )
+            let begin = MediaTime.monotonic
+            let details = Signaling.RecordedStream(publisher: ada, videoType: nil)
+            let recording = try #require(archive.add(stream, details, number: 1, now: begin))
+            recording.receive(.tracks(audio: true, video: false), now: begin)
+            recording.receive(.source(nil, isNew: true), now: begin)
+            for number: Int64 in 0..<250 { sendAudio(number, bytes: 200, since: begin, to: recording) }
+            recording.tick(now: begin + .seconds(5))
+            // These wait for the next tick.
+            for number: Int64 in 250..<500 { sendAudio(number, bytes: 200, since: begin, to: recording) }
+            try Self.fillDisk(of: folder)
+            let end = begin + .seconds(10)
+            archive.end(.requested, now: end)
+            let result = archive.finishAll(now: end)
+            #expect(result.files.map(\.stream) == [stream])
+            // The last page of the file had some space.
+            #expect((4_900...6_000).contains(result.duration.wholeMilliseconds), "\(result)")
+            #expect(try await ArchiveFiles(folder: path).completed(id)?.files.map(\.stream) == [stream])
+        }
+    }
+
+    private static func shell(_ command: String) -> Bool {
+        (try? ChildProgram.run("/bin/sh", ["-c", command]))?.status == 0
+    }
+
+    /// Writes a file until the disk is full.
+    private static func fillDisk(of folder: String) throws {
+        let file = open("\(folder)/filler", O_CREAT | O_WRONLY | O_CLOEXEC, 0o600)
+        try #require(file >= 0)
+        defer { close(file) }
+        let page = [UInt8](repeating: 0, count: 4_096)
+        while write(file, page, page.count) > 0 {}
     }
 
     @Test("a publisher whose streams are added again and again is left out in the end, and others are not")
