@@ -126,7 +126,8 @@ final class StreamRecording: RingStream {
         guard !unwritten.isEmpty else { return }
         try file.apply(.append(unwritten))
         archive.count(bytes: unwritten.count)
-        unwritten.removeAll(keepingCapacity: true)
+        // A frame may have megabytes.
+        unwritten.removeAll(keepingCapacity: unwritten.count <= Self.maxUnwritten)
     }
 
     private func begin(_ video: RecordedVideo, at time: MediaTime) throws(RecordingError) {
