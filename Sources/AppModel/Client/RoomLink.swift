@@ -111,22 +111,25 @@ import Foundation
     private func consent(
         _ question: RoomConsent, _ accepts: Bool, _ failed: @escaping @MainActor (ConfabError) -> Void
     ) {
-        inRoom { [weak self] room throws(ConfabError) in
+        // Before the server has the answer, because other events must not show the question again meanwhile.
+        setAnswered(question, true)
+        inRoom { room throws(ConfabError) in
             guard let session = room.session else { throw ConfabError.offline }
             switch question {
             case .recording: try await session.acceptRecording(accepts)
             case .broadcast: try await session.acceptBroadcast(accepts)
             }
-            // Rejoining may have replaced the session.
-            guard let self, session === self.session else { return }
-            switch question {
-            case .recording: recordings.answered()
-            case .broadcast: broadcasts.answered()
-            }
-            tellCaptures()
         } failed: { [weak self] error in
+            self?.setAnswered(question, false)
             failed(error)
             self?.tellCaptures()
+        }
+    }
+
+    private func setAnswered(_ question: RoomConsent, _ isAnswered: Bool) {
+        switch question {
+        case .recording: recordings.setAnswered(isAnswered)
+        case .broadcast: broadcasts.setAnswered(isAnswered)
         }
     }
 

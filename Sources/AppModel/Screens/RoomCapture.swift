@@ -47,8 +47,8 @@ struct RunningCaptures<ID: Hashable & Sendable>: Equatable, Sendable {
         if running.isEmpty { isAnswered = false }
     }
 
-    /// The server has stored the answer.
-    mutating func answered() { isAnswered = !running.isEmpty }
+    /// The user has answered, or the answer could not be sent (false).
+    mutating func setAnswered(_ isAnswered: Bool) { self.isAnswered = isAnswered && !running.isEmpty }
 }
 
 /// Shows that the room is being recorded or broadcast live, and asks for consent. The texts are those of the web page.

@@ -45,10 +45,10 @@ extension RoomTests {
 
     @Test func oneAnswerAppliesToAllRecordingsUntilNoneIsLeft() {
         var recordings = RunningCaptures<Int>()
-        recordings.answered()
+        recordings.setAnswered(true)
         recordings.started(1, asks: true)
         #expect(recordings.capture == RoomCapture(isRunning: true, asksConsent: true), "an early answer does not count")
-        recordings.answered()
+        recordings.setAnswered(true)
         recordings.started(2, asks: true)
         #expect(recordings.capture == RoomCapture(isRunning: true))
         recordings.stopped(1)
@@ -58,8 +58,16 @@ extension RoomTests {
         #expect(recordings.capture == RoomCapture())
         recordings.started(3, asks: true)
         #expect(recordings.capture.asksConsent)
+        recordings.setAnswered(true)
+        #expect(!recordings.capture.asksConsent)
+        recordings.setAnswered(false)
+        #expect(recordings.capture.asksConsent, "the server did not get the answer")
+        recordings.setAnswered(true)
         recordings.stopped(3)
-        recordings.started(4, asks: false)
+        recordings.started(4, asks: true)
+        #expect(recordings.capture.asksConsent, "an answer on its way was about the former recording")
+        recordings.stopped(4)
+        recordings.started(5, asks: false)
         #expect(recordings.capture == RoomCapture(isRunning: true))
     }
 }
