@@ -6,7 +6,7 @@ import RTC
 /// is composed within a second or two. Gaps of the audio stay gaps, and the compositor conceals them. A frame that comes before the
 /// first sender report has the time of its arrival.
 ///
-/// `now` and all arrivals are on the same clock. `tick` must be called at least every 100 ms.
+/// `now` and all arrivals are on the same clock. Call `tick` about every 100 ms, or more often.
 public struct LiveFrames: Sendable {
     /// What the owner must do, in order.
     public enum Output: Equatable, Sendable {

@@ -11,7 +11,7 @@ import RTC
 /// ```
 ///
 /// A stream becomes several files if its codec changes, or parameters in the file's header, but only so many
-/// (``fileBurst``). `now` and all arrivals are on the same clock. `tick` must be called at least every 100 ms.
+/// (``fileBurst``). `now` and all arrivals are on the same clock. Call `tick` about every 100 ms, or more often.
 public struct MediaRecorder: Sendable {
     /// What the owner must do, in order.
     public enum Output: Equatable, Sendable {

@@ -124,6 +124,37 @@ import Wire
         }
     }
 
+    @Test("each look writes everything to the file, and a stream that ends is looked at sooner")
+    func looks() async throws {
+        try await withDirectory { folder in
+            let (router, path) = (NotingRouter(), "\(folder)/recordings")
+            let loop = makeLoop(router, in: path)
+            let usual = loop.timeToNextLook
+            loop.perform(.add(archive, stream, Signaling.RecordedStream(publisher: ada)))
+            #expect(loop.timeToNextLook == usual)
+            loop.perform(.remove(archive, stream))
+            #expect(loop.timeToNextLook < usual)
+
+            let id = ArchiveID(high: 5, low: 2)
+            let other = try ArchiveRecording(
+                id, SessionID("2_session")!, RecordingOptions(createdAt: now), in: try RecordingFolder(path: path), loop
+            )
+            let begin = MediaTime.monotonic
+            let details = Signaling.RecordedStream(publisher: ada, videoType: nil)
+            let recording = try #require(other.add(stream, details, number: 7, now: begin))
+            recording.receive(.tracks(audio: true, video: false), now: begin)
+            recording.receive(.source(nil, isNew: true), now: begin)
+            for number: Int64 in 0..<250 { sendAudio(number, bytes: 200, since: begin, to: recording) }
+            recording.tick(now: begin + .seconds(5))
+            // What a server that is killed now leaves.
+            let file = try Data(contentsOf: URL(filePath: "\(path)/\(id)/\(stream).webm"))
+            #expect(file.count > 250 * 200)
+            #expect(!other.isEndingStream)
+            other.end(.requested, now: begin + .seconds(5))
+            #expect(other.isEndingStream)
+        }
+    }
+
     @Test(
         "a disk that becomes full when a file ends does not lose the file", .ownThreads,
         .enabled(if: geteuid() == 0 && FileManager.default.isExecutableFile(atPath: "/bin/mount"), "needs root"))
