@@ -100,11 +100,17 @@ struct ArchiveUploads: Service {
         do {
             try await send(archive, exchange, &begun)
         } catch {
-            guard !Task.isCancelled, try await !isAvailable(archive.id) else { throw error }
+            guard !Task.isCancelled else { throw error }
+            switch try await status(of: archive.id) {
+            case .available: throw error
+            // Another process has uploaded it.
+            case .uploaded: return
             // It was deleted or has expired while it was uploaded, so its files are gone.
-            return await cleanUp(exchange) {
-                if let begun { try await exchange.abort(begun.upload) }
-                try await exchange.delete()
+            default:
+                return await cleanUp(exchange) {
+                    if let begun { try await exchange.abort(begun.upload) }
+                    try await exchange.delete()
+                }
             }
         }
         try await finish(archive, exchange)
@@ -146,8 +152,9 @@ struct ArchiveUploads: Service {
         }
     }
 
-    private func isAvailable(_ archive: ArchiveID) async throws -> Bool {
-        try await parts.storage.archive(archive)?.status == .available
+    /// Returns nil if the archive was deleted.
+    private func status(of archive: ArchiveID) async throws -> ArchiveStatus? {
+        try await parts.storage.archive(archive)?.status
     }
 
     /// Removes what the bucket has of an archive that was deleted.
@@ -176,7 +183,12 @@ struct ArchiveUploads: Service {
         // An application may be deleting it. Then the object has to be removed.
         while !parts.files.beginChange(of: archive.id) { try await Task.sleep(for: Self.turnPause) }
         defer { parts.files.endChange(of: archive.id) }
-        guard try await isAvailable(archive.id) else { return await cleanUp(exchange) { try await exchange.delete() } }
+        switch try await status(of: archive.id) {
+        case .available: break
+        // By another process, for example a server that was replaced before it had ended. The bucket may have the only copy.
+        case .uploaded: return
+        default: return await cleanUp(exchange) { try await exchange.delete() }
+        }
         var uploaded = archive
         (uploaded.status, uploaded.updatedAt) = (.uploaded, clock.wallNow)
         let record = uploaded

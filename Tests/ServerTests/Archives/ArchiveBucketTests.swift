@@ -309,4 +309,33 @@ struct ArchiveBucketTests {
         }
         try await service.stop()
     }
+
+    @Test("an archive that another process has uploaded meanwhile stays in the bucket")
+    func uploadedByAnother() async throws {
+        let service = try await S3Service.start()
+        let directory = NSTemporaryDirectory() + "confab-bucket-\(UUID().uuidString)"
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        // The upload has begun, and waits.
+        try await service.fail(3)
+        try await withServer(directory, service) { place in
+            _ = try await place.publisher()
+            let id = try #require(ArchivePlace.text(try await place.start().object(), "id"))
+            #expect(try await place.ask("POST", "/\(id)/stop").status == 200)
+            try await eventually {
+                try await service.requests().contains { $0.hasPrefix("SlowDown") } ? nil : "the upload has not begun"
+            }
+            let storage = try SQLiteStorage(directory: directory, bounds: StorageBounds())
+            let archive = try #require(ArchiveID(id))
+            var record = try #require(try await storage.archive(archive))
+            record.status = .uploaded
+            try await storage.commit([.archiveStored(record)])
+            try await storage.close()
+            // Archives are uploaded one after another.
+            let next = try #require(ArchivePlace.text(try await place.start().object(), "id"))
+            #expect(try await place.ask("POST", "/\(next)/stop").status == 200)
+            _ = try await place.archive(next, is: "uploaded")
+            #expect(try await service.contents() == "2 0")
+        }
+        try await service.stop()
+    }
 }
