@@ -1,5 +1,6 @@
 import Composing
 import Signaling
+import Wire
 
 /// The archives that wait to be composed, in the order in which they stopped.
 ///
@@ -8,6 +9,7 @@ import Signaling
 struct ComposeQueue {
     typealias Instant = ContinuousClock.Instant
 
+    /// An archive that waits.
     private struct Entry {
         let archive: ArchiveRecord
         /// When it may be tried again; nil if it was not tried, or waits with all others.

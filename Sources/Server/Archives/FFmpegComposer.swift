@@ -4,6 +4,7 @@ import MediaFiles
 import ServiceLifecycle
 import Signaling
 import Synchronization
+import Wire
 
 /// Composes archives with ffmpeg, one after another, with a low priority (`ComposeQueue`).
 ///

@@ -1,4 +1,5 @@
 import Signaling
+import Wire
 
 /// Which archives are uploaded next.
 ///

@@ -4,6 +4,7 @@ import Logging
 import Metrics
 import NIOCore
 import ServiceLifecycle
+import Signaling
 import Wire
 
 /// Orders and renews the certificate of `acme.domains`, and puts it into use without ending connections.

@@ -1,3 +1,4 @@
+import Signaling
 import Wire
 
 /// Makes the plan of `confab setup` from the answers and from what was found on the machine. It reads and writes nothing.
