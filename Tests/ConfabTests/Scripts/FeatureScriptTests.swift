@@ -226,7 +226,7 @@ private enum RouletteWords: FeatureWords {
         case .typing(let typing): ["typing": .bool(typing)]
         case .noStream: ["noStream": .bool(true)]
         case .ended(let match, let reason): ["ended": .id(match), "reason": .string(reason.rawValue)]
-        case .contactAsked: nil
+        case .contactAsked, .warned, .blur: nil
         case .recovered: ["recovered": .bool(true)]
         case .failed(let error): ["error": .string(error.code.rawValue)]
         }
