@@ -274,7 +274,7 @@ struct ArchiveBucketTests {
         let directory = NSTemporaryDirectory() + "confab-bucket-\(UUID().uuidString)"
         defer { try? FileManager.default.removeItem(atPath: directory) }
         try await withServer(directory, service) { _ in }
-        let folders = (1...2).map { "\(directory)/recordings/\(ArchiveID(high: 1, low: $0))" }
+        let folders = (UInt64(1)...2).map { "\(directory)/recordings/\(ArchiveID(high: 1, low: $0))" }
         for (folder, name) in zip(folders, [ArchiveUploads.progressName, ArchiveUploads.uploadedName]) {
             try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
             for name in [name, "x.webm"] { try Data("{}".utf8).write(to: URL(filePath: "\(folder)/\(name)")) }

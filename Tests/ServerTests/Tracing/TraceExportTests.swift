@@ -1,3 +1,4 @@
+import NIOCore
 import ServiceLifecycle
 import Testing
 import Wire
