@@ -69,6 +69,22 @@ struct ChildInputTests {
         #expect(input.waiting == 0 && !input.append([1]))
     }
 
+    @Test(
+        "ends when the task is canceled, also if the child has started a process that keeps its output open",
+        .timeLimit(.minutes(2)))
+    func canceledGroup() async throws {
+        let (started, continuation) = AsyncStream<Void>.makeStream()
+        // The shell waits for a process of its own, which outlives it unless it is killed too.
+        let task = Task {
+            try await Self.run(ChildInput(maxBytes: 1), "/bin/sh", ["-c", "sleep 600 & echo started; wait"]) { _ in
+                continuation.yield()
+            }
+        }
+        for await _ in started { break }
+        task.cancel()
+        await #expect(throws: CancellationError.self) { _ = try await task.value }
+    }
+
     @Test("ends when the child is killed")
     func killed() async throws {
         let input = ChildInput(maxBytes: 1 << 20)

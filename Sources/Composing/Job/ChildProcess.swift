@@ -87,10 +87,17 @@ package final class ChildProcess: Sendable {
     private func cancel() {
         state.withLock { state in
             // The child is not reaped while the state is `running`, so its id is not another process's.
-            if case .running(let id) = state { kill(id, SIGKILL) }
+            if case .running(let id) = state { Self.killGroup(id) }
             if case .ended = state { return }
             state = .cancelled
         }
+    }
+
+    /// Kills a child and what it has started: `confab_spawn` makes the child the leader of a group. A process that stays would keep
+    /// the standard output open, and the child would never count as ended.
+    private static func killGroup(_ id: pid_t) {
+        kill(-id, SIGKILL)
+        kill(id, SIGKILL)
     }
 
     private func run(
@@ -120,7 +127,7 @@ package final class ChildProcess: Sendable {
         // Not the time of day, which jumps when it is set.
         let deadline = limits.seconds.isFinite ? ContinuousClock.now + .seconds(limits.seconds) : nil
         var reader = Reader(deadline: deadline)
-        reader.read(output: streams.output.read, errors: streams.errors.read, input, onLine) { kill(id, SIGKILL) }
+        reader.read(output: streams.output.read, errors: streams.errors.read, input, onLine) { Self.killGroup(id) }
         // The child is a zombie or about to be one. Wait without reaping first, so that `cancel` never kills another process.
         var information = siginfo_t()
         while waitid(P_PID, id_t(id), &information, WEXITED | WNOWAIT) != 0, errno == EINTR {}
