@@ -105,7 +105,7 @@ struct SampleMetrics {
     static let help = [
         "confab_samples_total":
             "Samples of cameras by what became of them: a verdict, no verdict in time (late), no valid one, or dropped "
-            + "because a newer one arrived first.",
+            + "because a newer one arrived first, or after waiting too long.",
         "confab_samples_bytes_total": "Bytes of samples of cameras that arrived.",
         "confab_roulette_unsampled_total":
             "Sides of video chats from which no sample came although the server checks them, also if the camera was off.",

@@ -82,7 +82,7 @@ public struct SampleChecks: Sendable {
         case invalid
         /// There was no answer.
         case failed
-        /// A newer sample took its place before it could be judged.
+        /// A newer sample took its place before it could be judged, or it waited too long.
         case dropped
 
         init(_ verdict: SampleVerdict) {
@@ -95,11 +95,14 @@ public struct SampleChecks: Sendable {
         }
     }
 
+    /// No sample waits longer, also with a long interval: people learn that images are in memory for at most a minute after a chat.
+    private static let longestWait = Duration.seconds(60)
+
     private let settings: Settings
     private var isAvailable = false
     private var lastNumber: UInt64 = 0
-    /// The oldest first.
-    private var waiting: Deque<(source: SampleSource, jpeg: [UInt8])> = []
+    /// The oldest first, with the time until which they may wait. They do not stay in memory while nothing judges them.
+    private var waiting: Deque<(source: SampleSource, jpeg: [UInt8], until: Timestamp)> = []
     /// The questions that were asked, with the time until which they may be answered.
     private var asked: [UInt64: (source: SampleSource, until: Timestamp)] = [:]
     /// When each camera's latest sample arrived. Older entries than the interval are removed.
@@ -128,11 +131,12 @@ public struct SampleChecks: Sendable {
     /// Handles an event, and returns what must be done, in order.
     public mutating func handle(_ event: Event, now: Timestamp) -> [Effect] {
         var effects: [Effect] = []
+        dropOld(now, &effects)
         switch event {
-        case .sample(let source, let jpeg): add(source, jpeg, &effects)
+        case .sample(let source, let jpeg): add(source, jpeg, now, &effects)
         case .answered(let number, let answer):
             // It was answered before, or too late.
-            guard let question = asked.removeValue(forKey: number) else { return [] }
+            guard let question = asked.removeValue(forKey: number) else { return effects }
             switch answer {
             case .judged(let judgment):
                 effects += [.count(Outcome(judgment.verdict)), .judged(question.source, judgment)]
@@ -150,12 +154,16 @@ public struct SampleChecks: Sendable {
         return effects
     }
 
-    /// When the next question is due; nil if none was asked.
-    public var nextTimeout: Timestamp? { asked.values.map(\.until).min() }
+    /// When the next question is due, or a sample has waited too long; nil if nothing was asked and none waits.
+    public var nextTimeout: Timestamp? {
+        // Those that wait are in the order of their turns. A newer sample of a camera keeps its turn, but may wait longer.
+        (asked.values.map(\.until) + waiting.map(\.until)).min()
+    }
 
-    /// Abandons the questions that are due, and returns what must be done, in order.
+    /// Abandons the questions that are due, and drops samples that waited too long. Returns what must be done, in order.
     public mutating func handleTimeout(now: Timestamp) -> [Effect] {
         var effects: [Effect] = []
+        dropOld(now, &effects)
         for number in asked.filter({ $0.value.until <= now }).keys.sorted() {
             asked[number] = nil
             effects += [.abandon(number), .count(.late)]
@@ -164,17 +172,25 @@ public struct SampleChecks: Sendable {
         return effects
     }
 
-    private mutating func add(_ source: SampleSource, _ jpeg: [UInt8], _ effects: inout [Effect]) {
+    /// Drops samples that waited too long. A chat that still runs has sent a newer one, or will soon.
+    private mutating func dropOld(_ now: Timestamp, _ effects: inout [Effect]) {
+        let before = waiting.count
+        waiting.removeAll { $0.until <= now }
+        effects += Array(repeating: .count(.dropped), count: before - waiting.count)
+    }
+
+    private mutating func add(_ source: SampleSource, _ jpeg: [UInt8], _ now: Timestamp, _ effects: inout [Effect]) {
+        let until = now + min(settings.interval * 2, Self.longestWait)
         if let index = waiting.firstIndex(where: { $0.source == source }) {
             // It keeps its turn, with the newer sample.
-            waiting[index].jpeg = jpeg
+            (waiting[index].jpeg, waiting[index].until) = (jpeg, until)
             return effects.append(.count(.dropped))
         }
         if waiting.count >= settings.maxWaiting {
             waiting.removeFirst()
             effects.append(.count(.dropped))
         }
-        waiting.append((source, jpeg))
+        waiting.append((source, jpeg, until))
     }
 
     /// Asks about as many waiting samples as possible.

@@ -69,8 +69,24 @@ import Wire
         _ = checks.handle(.sample(source(1), [1]), now: now)
         _ = checks.handle(.sample(source(2), [2]), now: now)
         #expect(checks.handle(.available(false), now: now) == [.count(.failed)])
-        #expect(checks.nextTimeout == nil)
         #expect(checks.handle(.available(true), now: now) == [ask(2, about: 2, 2)])
+    }
+
+    @Test(arguments: [(10, 20), (600, 60)])
+    func aSampleThatNothingJudgesIsForgotten(_ interval: Int, _ wait: Int) {
+        var checks = SampleChecks(
+            .init(interval: .seconds(interval), timeout: .seconds(2), maxWaiting: 2, maxQuestions: 1))
+        let (now, forgottenAt) = (Self.start, Self.start + .seconds(wait))
+        _ = checks.handle(.sample(source(1), [1]), now: now)
+        _ = checks.handle(.sample(source(2), [2]), now: now + .seconds(5))
+        #expect(checks.nextTimeout == forgottenAt)
+        #expect(checks.handleTimeout(now: forgottenAt) == [.count(.dropped)])
+        // A newer sample of the same camera waits from its own time on.
+        #expect(checks.handle(.sample(source(2), [3]), now: forgottenAt) == [.count(.dropped)])
+        #expect(checks.nextTimeout == forgottenAt + .seconds(wait))
+        let effects = checks.handle(.available(true), now: forgottenAt + .seconds(wait))
+        #expect(effects == [.count(.dropped)], "it is not judged either")
+        #expect(checks.nextTimeout == nil)
     }
 
     @Test mutating func aCameraSendsAtMostTwoSamplesInAnInterval() throws {
