@@ -141,7 +141,9 @@ function changeForm(state, change) {
 /** @param {State} state @returns {Step} */
 function start(state) {
   if (!state.form.agreed || state.link.is === 'closed' || state.chat.is !== 'idle') return unchanged(state);
-  const preparing = { ...state, chat: /** @type {Chat} */ ({ is: 'preparing' }), trouble: null, passing: null, last: null };
+  // The user has read why the last chat ended. Other warnings stay until they are dismissed.
+  const warning = state.warning?.ends ? null : state.warning;
+  const preparing = { ...state, chat: /** @type {Chat} */ ({ is: 'preparing' }), warning, trouble: null, passing: null, last: null };
   if (state.form.mode === 'video' && state.media.is !== 'on' && state.media.is !== 'asking') {
     return [{ ...preparing, media: { is: 'asking' } }, [{ do: 'openMedia', camera: true }]];
   }

@@ -63,3 +63,12 @@ test('after a chat that the check ended, the user decides whether to start again
   assert.deepEqual(notice(machine).actions, ['start', 'dismiss']);
   assert.equal(notice(machine).tone, 'bad');
 });
+
+test('a start removes the notice that the last chat was ended, and keeps a warning of an operator', () => {
+  const machine = chatting().tell('warning', { source: 'check', ends: true }).tell('ended', { matchId: 'm1', reason: 'stopped' })
+    .tell('start');
+  assert.equal(machine.state.chat.is, 'waiting');
+  assert.equal(machine.state.warning, null);
+  machine.tell('warning', { source: 'operator', ends: false, text: 'Be kind.' }).tell('stop').tell('start');
+  assert.equal(machine.state.warning?.text, 'Be kind.');
+});
