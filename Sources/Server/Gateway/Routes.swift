@@ -27,7 +27,10 @@ struct Routes: Sendable {
         ["/", "/health", "/live", "/ready", WebSocketUpgrade.path, PersonExport.path, QRCodeDrawing.path]
             + RoomsEndpoint.routes.map(\.1) + ProjectsEndpoint.routes.map(\.1) + NodeEndpoint.routes.map(\.1)
             + OpenTokEndpoint.routes.map(\.1)
-            + [RoomFilesEndpoint.path, ArchiveDownload.path, ViewerEndpoint.path, ClientEventEndpoint.path]
+            + [
+                RoomFilesEndpoint.path, ArchiveDownload.path, ViewerEndpoint.path, ClientEventEndpoint.path,
+                SampleEndpoint.path,
+            ]
             + WebFiles.pages
             + [
                 "/ca.crt", "/lan", "/whip/:session", "/whip/**", "/whep/:session", "/whep/**", "/socket.io/**",

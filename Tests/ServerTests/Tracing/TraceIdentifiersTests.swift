@@ -69,7 +69,7 @@ import Wire
         let routes = Routes.templates
         for (path, route) in [
             ("/", "/"), ("/health?x=1", "/health"), ("/v1/rooms/Tea", "/v1/rooms/{name}"),
-            ("/room/Tea", "/room/{name}"),
+            ("/room/Tea", "/room/{name}"), ("/v1/roulette/sample?at=n2", "/v1/roulette/sample"),
             ("/v1/rooms/Tea/files/1", "/v1/rooms/{name}/files/{file}"), ("/whip/abc", "/whip/{session}"),
             ("/xirsys/ws/secret", "/xirsys/**"), ("/v1/socket?at=n2", "/v1/socket"), ("/lib/client.js", "/lib/**"),
             ("/secret/path", "/**"), ("http://host/x", "/**"), ("*", "/**"),
