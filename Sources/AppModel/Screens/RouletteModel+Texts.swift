@@ -8,6 +8,9 @@ extension RouletteModel {
     private var who: String { partnerName.isEmpty ? "Your partner" : isolated(partnerName) }
     private var whom: String { partnerName.isEmpty ? "your partner" : isolated(partnerName) }
 
+    /// Why the partner's video is hidden.
+    var hiddenText: String { "This video is hidden because it may break the rules." }
+
     public var statusText: String {
         switch status {
         case .idle: idleText
@@ -16,6 +19,7 @@ extension RouletteModel {
                 + "\(counted(Int(until.timeIntervalSince(now).rounded(.up)), "second", "seconds"))."
         case .waiting: searchText
         case .matched where mode == .text: "You are chatting with \(whom). Have fun!"
+        case .matched where isPartnerBlurred, .talking where isPartnerBlurred: hiddenText
         case .matched: "You are connected with \(whom). Waiting for video…"
         case .talking:
             mode == .text ? "You are chatting with \(whom). Have fun!" : "You are talking with \(whom). Have fun!"

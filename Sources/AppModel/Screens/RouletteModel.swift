@@ -372,7 +372,7 @@ import enum Wire.Limits
         guard isInChat, isBlurred != isPartnerBlurred else { return }
         isPartnerBlurred = isBlurred
         (partner, hiddenPartner) = (hiddenPartner, partner)
-        if isBlurred { announce("This video is hidden because it may break the rules.") }
+        if isBlurred { announce(hiddenText) }
     }
 
     private func tell(_ warning: RouletteWarning) {

@@ -67,6 +67,20 @@ import Testing
         model.handle(.happened(.partner(isConnected: true)))
         #expect(model.status == .talking)
     }
+    @Test func aVideoThatMustBeBlurredIsHiddenAndTheStatusSaysWhy() {
+        let model = model(matched, .happened(.video(FakeVideo())), .firstFrame, .happened(.partnerBlurred(true)))
+        #expect(model.partner == nil)
+        #expect(model.statusText == "This video is hidden because it may break the rules.")
+        // A source that arrives meanwhile is hidden too.
+        model.handle(.happened(.video(FakeVideo())))
+        #expect(model.partner == nil)
+        model.handle(.happened(.partnerBlurred(false)))
+        #expect(model.partner != nil)
+        #expect(model.statusText == "You are talking with \(isolated("Ada")). Have fun!")
+        model.handle(.happened(.partnerBlurred(true)))
+        model.handle(.happened(.ended(.partnerLeft)))
+        #expect(!model.isPartnerBlurred)
+    }
     @Test func noStream() { Golden.expect(model(matched, .happened(.noStream)), "Roulette", "no stream") }
     @Test(arguments: [
         (MatchEnding.partnerLeft, "ended, partner left"), (.partnerNext, "ended, partner moved on"),
