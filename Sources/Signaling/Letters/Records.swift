@@ -116,8 +116,8 @@ public struct SessionModeration: Hashable, Sendable {
 /// An entry of the audit log: the record of an action by an operator, an application's server or a moderator.
 public struct AuditEntry: Hashable, Sendable {
     public var at: Timestamp
-    /// Who acted: `operator` for commands and requests of operators, `check` for the operator's program that judges samples, the API key for an application's server, otherwise
-    /// the moderator's identity.
+    /// Who acted: `operator` for commands and requests of operators, `check` for the operator's program that judges samples, the API
+    /// key for an application's server, otherwise the moderator's identity.
     public var actor: String
     /// The kind of thing that was changed and what was done to it, such as `ban.add`, `report.close`,
     /// `project.rotate`, `room.create` or `session.mute`.
