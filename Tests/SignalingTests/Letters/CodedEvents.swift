@@ -40,7 +40,7 @@ struct CodedEvents: Sendable, CustomTestStringConvertible {
             "PersonPresenceEvent", "PersonEvents", PersonPresenceEvent.blanks, staying: ["directoryLost"]),
         CodedEvents(
             "PersonContactEvent", "PersonEvents", PersonContactEvent.blanks,
-            staying: ["presenceElsewhere", "placeLost", "nodeLost"]),
+            staying: ["presenceElsewhere", "placeLost", "absent", "nodeLost"]),
         CodedEvents(
             "PersonCallEvent", "CallEvents", PersonCallEvent.blanks, staying: ["restored", "readmitted", "located"]),
         CodedEvents("CallEvent", "CallEvents", CallEvent.blanks, staying: ["restore", "returned"]),
