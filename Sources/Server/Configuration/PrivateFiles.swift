@@ -177,7 +177,8 @@ enum PrivateFiles {
     }
 
     private static func failure(_ action: String, _ problem: Int32) -> DataDirectoryError {
-        DataDirectoryError("Cannot \(action): \(String(cString: strerror(problem))).")
+        DataDirectoryError(
+            "Cannot \(action): \(String(cString: strerror(problem))).", isDenied: problem == EACCES || problem == EPERM)
     }
 }
 
@@ -185,6 +186,8 @@ enum PrivateFiles {
 /// the operator.
 public struct DataDirectoryError: Error, Equatable, Sendable, CustomStringConvertible {
     public let description: String
+    /// Whether this user may not do it.
+    let isDenied: Bool
 
-    init(_ description: String) { self.description = description }
+    init(_ description: String, isDenied: Bool = false) { (self.description, self.isDenied) = (description, isDenied) }
 }

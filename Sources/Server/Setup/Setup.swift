@@ -81,8 +81,24 @@ public struct Setup: Sendable {
         }
         try confirm()
         for file in plan.files { try files.requireUnchanged(file) }
-        for file in plan.files { try files.write(file) }
+        try write(plan, files)
         console.write("\nWritten: \(plan.files.map(\.path).joined(separator: ", "))\n" + plan.stepsText)
+    }
+
+    private func write(_ plan: SetupPlan, _ files: SetupFiles) throws(SetupError) {
+        for (index, file) in plan.files.enumerated() {
+            do throws(SetupError) {
+                try files.write(file)
+            } catch {
+                guard index > 0 else { throw SetupError("\(error) Nothing was written.") }
+                // The next run does not show the steps for files that it does not write.
+                console.write(plan.stepsText)
+                let written = plan.files.prefix(index).map(\.path).joined(separator: ", ")
+                throw SetupError(
+                    "\(error) Already written: \(written). Correct this and run setup again, which writes the others. Then follow the "
+                        + "steps above.")
+            }
+        }
     }
 
     private func ask(_ interview: inout SetupInterview) async throws(SetupError) {

@@ -48,7 +48,8 @@ struct SetupSurroundings: Sendable {
         machine.programs = Set(programs.filter(files.exists))
         if files.exists("/usr/sbin/ufw") { machine.firewall = .ufw }
         if files.exists("/usr/bin/firewall-cmd") { machine.firewall = .firewalld }
-        machine.isRunning = (try? ServerAddressFile.read(in: files.prefix + paths.data)) != nil
+        let data = try files.location(paths.data)
+        machine.isRunning = (try? ServerAddressFile.read(in: data)) != nil
         var test = ConfabConfiguration()
         (test.dataDirectory, test.acme.domains) = (paths.data, ["localhost"])
         machine.hasTestCertificate = ACMEFiles(test).map { files.exists($0.certificatePath) } ?? false

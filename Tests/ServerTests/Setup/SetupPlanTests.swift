@@ -178,6 +178,68 @@ import Testing
         #expect(throws: SetupError.self) { try self.plan(proxy, machine) }
     }
 
+    /// The plan for a machine whose unit has this command.
+    private func plan(command: String, data: String = "/var/lib/confab") throws -> SetupPlan {
+        let unit = DeploySample.unit.replacing(
+            "/usr/local/bin/confab serve --config /etc/confab/confab.yaml --data-dir /var/lib/confab", with: command)
+        return try plan(
+            proxy,
+            try machine {
+                $0.files[SetupPaths.unit] = unit
+                $0.paths.data = data
+            })
+    }
+
+    @Test(
+        "a unit that has the paths in its own way stays as it is",
+        arguments: [
+            "/usr/bin/confab serve --config=/etc/confab/confab.yaml --data-dir=/var/lib/confab --port 8081",
+            "-/usr/bin/confab  serve --data-dir  /var/lib/confab '--config' \"/etc/confab/confab.yaml\"",
+        ])
+    func ownForm(command: String) throws {
+        let plan = try plan(command: command)
+        #expect(text(plan, SetupPaths.unitAddition) == nil && !plan.findings.contains { $0.subject == SetupPaths.unit })
+    }
+
+    @Test("other options of a unit stay when its paths change")
+    func otherOptions() throws {
+        let plan = try plan(
+            command: "/usr/bin/confab serve --config=/etc/confab.yaml --host ::1 --data-dir /var/lib/confab --lan",
+            data: "/srv/confab")
+        let addition = try #require(text(plan, SetupPaths.unitAddition))
+        let command =
+            "/usr/bin/confab serve --config=/etc/confab/confab.yaml --host ::1 --data-dir /srv/confab --lan"
+        #expect(addition.contains("\nExecStart=\nExecStart=\(command)\n"))
+        let missing = try self.plan(command: "/usr/bin/confab serve --host ::1")
+        let full = "serve --host ::1 --config /etc/confab/confab.yaml --data-dir /var/lib/confab\n"
+        #expect(text(missing, SetupPaths.unitAddition)?.contains("=/usr/bin/confab \(full)") == true)
+    }
+
+    @Test(
+        "a unit whose command setup cannot change is named",
+        arguments: [
+            "/bin/sh -c 'exec confab serve --config /etc/confab.yaml'", "/opt/start-confab",
+            #"/usr/bin/confab serve --config "/etc/my confab.yaml""#,
+        ])
+    func otherCommand(command: String) throws {
+        let plan = try plan(command: command)
+        #expect(text(plan, SetupPaths.unitAddition) == nil)
+        let finding = try #require(plan.findings.first { $0.subject == SetupPaths.unit })
+        #expect(finding.seen.contains(command) && finding.fix?.contains("--config /etc/confab/confab.yaml") == true)
+        #expect(!plan.steps.contains { $0.hasPrefix("install -m") && !$0.hasSuffix("/confab") })
+    }
+
+    @Test("a command of a unit can be on several lines")
+    func severalLines() throws {
+        let unit = "[Service]\nExecStart = /usr/bin/confab serve \\\n  --config /a \\\n  --data-dir /b\nUser=me\n"
+        let command = try #require(UnitCommand(in: unit))
+        #expect(command.program == "/usr/bin/confab")
+        #expect(command.setting(["--config": "/a", "--data-dir": "/b"]) == command)
+        let words = command.setting(["--config": "/c"])?.text.split(separator: " ")
+        #expect(words == ["/usr/bin/confab", "serve", "--config", "/c", "--data-dir", "/b"])
+        #expect(UnitCommand(in: "[Service]\nExecStart=/usr/bin/confab\nExecStart=\n") == nil)
+    }
+
     @Test("the TURN secret is generated once, and is not shown")
     func secrets() throws {
         let flags = proxy.merging([.turnServer: "turn.example.org"]) { $1 }

@@ -159,4 +159,68 @@ import Testing
         #expect(error?.description.contains("--domain") == true)
         #expect(try folder.inodes().isEmpty)
     }
+
+    @Test("links do not lead out of the prefix")
+    func links() async throws {
+        let (folder, outside) = (try Folder(), try Folder())
+        let files = FileManager.default
+        try files.createSymbolicLink(atPath: folder.path + "/etc/confab", withDestinationPath: outside.path)
+        let up = String(repeating: "../", count: 40)
+        try files.createSymbolicLink(
+            atPath: folder.path + "/etc/systemd", withDestinationPath: "\(up)\(outside.path)/./units")
+        try await Setup(
+            options(folder, [.mode: "lan"], asks: false), console: Terminal([]).console,
+            surroundings: try surroundings()
+        ).run()
+        #expect(try outside.inodes().isEmpty)
+        let inside = folder.path + outside.path
+        #expect(files.fileExists(atPath: inside + "/confab.yaml"), "a link is one of the system below the prefix")
+        #expect(files.fileExists(atPath: inside + "/units/system/confab.service"))
+        let again = Terminal([])
+        try await Setup(options(folder, asks: false), console: again.console, surroundings: try surroundings()).run()
+        #expect(again.shown.contains("Nothing changes"), "files are read where they were written")
+    }
+
+    @Test("a loop of links, a pipe and a file that is too large are named, and no advice is given that does not help")
+    func unreadable() async throws {
+        func error(_ prepare: (String) throws -> Void) async throws -> String {
+            let folder = try Folder()
+            try FileManager.default.createDirectory(
+                atPath: folder.path + "/etc/confab", withIntermediateDirectories: true)
+            try prepare(folder.path + "/etc/confab/confab.yaml")
+            let setup = Setup(
+                options(folder, [.mode: "lan"], asks: false), console: Terminal([]).console,
+                surroundings: try surroundings())
+            let error = await #expect(throws: SetupError.self) { try await setup.run() }
+            return error?.description ?? ""
+        }
+        let loop = try await error {
+            try FileManager.default.createSymbolicLink(atPath: $0, withDestinationPath: "confab.yaml")
+        }
+        let pipe = try await error { path in try #require(mkfifo(path, 0o600) == 0) }
+        let large = try await error { try Data(count: 1 << 20 + 1).write(to: URL(filePath: $0)) }
+        #expect(loop.contains("/etc/confab/confab.yaml has too many links"))
+        #expect(pipe.contains("/etc/confab/confab.yaml is not a regular file"))
+        #expect(large.contains("/etc/confab/confab.yaml is too large"))
+        for text in [loop, pipe, large] { #expect(!text.contains("root"), "\(text)") }
+    }
+
+    @Test("if a file cannot be written, the error names those that were written before it")
+    func writtenPartly() async throws {
+        let folder = try Folder()
+        let units = folder.path + "/etc/systemd/system"
+        try FileManager.default.createDirectory(atPath: units, withIntermediateDirectories: true)
+        // What the file is called until it is complete.
+        let unfinished = "\(units)/confab.service.\(getpid()).setup"
+        try Data().write(to: URL(filePath: unfinished))
+        let terminal = Terminal([])
+        let setup = Setup(
+            options(folder, [.mode: "lan"], asks: false), console: terminal.console, surroundings: try surroundings())
+        let error = await #expect(throws: SetupError.self) { try await setup.run() }
+        let text = error?.description ?? ""
+        #expect(text.contains("Already written: /etc/confab/confab.yaml.") && !text.contains("root"), "\(text)")
+        #expect(terminal.shown.contains("systemctl daemon-reload"), "the next run may not show all steps")
+        #expect(try folder.inodes()["etc/confab/confab.yaml"] != nil)
+        #expect(!FileManager.default.fileExists(atPath: units + "/confab.service"))
+    }
 }

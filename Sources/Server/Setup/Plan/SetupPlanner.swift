@@ -202,35 +202,49 @@ struct SetupPlanner {
         if new != old { plan.files.append(.init(path: SetupPaths.unitAddition, old: old, new: new)) }
     }
 
-    /// The text of the unit that systemd uses; nil if there is none.
-    private var installedUnit: String? { SetupPaths.units.compactMap { machine.files[$0] }.first }
+    /// The path of the unit that systemd uses; nil if there is none.
+    private var unitPath: String? { SetupPaths.units.first { machine.files[$0] != nil } }
+
+    /// The text of that unit.
+    private var installedUnit: String? { unitPath.flatMap { machine.files[$0] } }
 
     /// The lines that the unit lacks.
-    private func additions(to unit: String) -> [String] {
-        let lines = unit.split(whereSeparator: \.isNewline).map { String($0).trimmingBlanks() }
+    private mutating func additions(to unit: String) -> [String] {
         var needed: [String] = []
         let capability = "CAP_NET_BIND_SERVICE"
         let bindsLow = ownTCPPorts.contains { (1..<1024).contains($0) }
-        if bindsLow, !lines.contains(where: { $0.hasPrefix("AmbientCapabilities=") && $0.contains(capability) }) {
+        let capabilities = UnitCommand.values(of: "AmbientCapabilities", in: unit)
+        if bindsLow, !capabilities.contains(where: { $0.contains(capability) }) {
             needed += ["CapabilityBoundingSet=\(capability)", "AmbientCapabilities=\(capability)"]
         }
-        let (file, data) = (machine.paths.configuration, machine.paths.data)
-        let command = lines.last { $0.hasPrefix("ExecStart=") } ?? ""
-        let words = command.split(separator: " ").map(String.init)
-        if !words.contains(file) || !words.contains(data) {
-            needed += ["ExecStart=", "ExecStart=\(Self.program(of: unit)) serve --config \(file) --data-dir \(data)"]
-            if data != SetupPaths().data { needed.append("ReadWritePaths=\(data)") }
-        }
+        guard let command = command(for: unit) else { return needed }
+        needed += ["ExecStart=", "ExecStart=\(command)"]
+        let data = machine.paths.data
+        if data != SetupPaths().data { needed.append("ReadWritePaths=\(data)") }
         return needed
     }
 
-    /// The path of the executable in a unit.
-    private static func program(of unit: String) -> String {
-        let prefix = "ExecStart="
-        let command = unit.split(whereSeparator: \.isNewline).last { $0.hasPrefix(prefix + "/") }
-        let path = command?.dropFirst(prefix.count).prefix { $0 != " " }
-        return path.map { String($0) } ?? "/usr/local/bin/confab"
+    /// The command that the unit should run instead of its own; nil if its own is right, or setup cannot change it. It keeps the other
+    /// options of the operator.
+    private mutating func command(for unit: String) -> String? {
+        let (file, data) = (machine.paths.configuration, machine.paths.data)
+        let paths = "--config \(file) --data-dir \(data)"
+        guard let own = UnitCommand(in: unit) else { return "\(Self.usualProgram) serve \(paths)" }
+        guard let needed = own.setting(["--config": file, "--data-dir": data]) else {
+            plan.findings.append(
+                .warning(
+                    .configuration, unitPath ?? SetupPaths.unit,
+                    "Setup cannot change the command of this unit: \(own.text)",
+                    fix: "Let it run confab serve \(paths), or run setup with the paths that it uses."))
+            return nil
+        }
+        return needed == own ? nil : needed.text
     }
+
+    private static let usualProgram = "/usr/local/bin/confab"
+
+    /// The path of the executable in a unit.
+    private static func program(of unit: String) -> String { UnitCommand(in: unit)?.program ?? usualProgram }
 
     /// The TCP ports on which the server accepts browsers and the authority.
     private var ownTCPPorts: [Int] {
@@ -322,7 +336,10 @@ struct SetupPlanner {
             plan.steps.append("install -d -m 0700 -o confab -g confab \(machine.paths.data)")
         }
         let program = Self.program(of: installedUnit ?? DeploySample.unit)
-        if !machine.programs.contains(program) { plan.steps.append("install -m 0755 \(machine.executable) \(program)") }
+        // The unit may run another program, which runs Confab.
+        if program.hasSuffix("/confab"), !machine.programs.contains(program) {
+            plan.steps.append("install -m 0755 \(machine.executable) \(program)")
+        }
         if paths.contains(machine.paths.nginxSite) {
             plan.steps.append("nginx -t && systemctl reload nginx")
             if machine.files[machine.paths.nginxSite] == nil { plan.steps.append("certbot --nginx -d \(domain)") }
