@@ -269,13 +269,13 @@ private final class MachineClocks: Sendable {
         }
     }
 
-    /// Lets archives expire, and returns which of the failed ones have a row, and which have files.
+    /// Lets archives expire, and returns the statuses of those that have a row, and which have files.
     private func expire(
-        _ retention: Duration, after days: Int, in directory: String
-    ) async throws -> (rows: [Bool], files: [Bool]) {
-        let (machine, storage, failed) = (MachineClocks(), try SQLiteStorage.inMemory(), failed)
-        try await storage.commit(failed.map { .archiveStored($0) })
-        let folders = failed.map { "\(directory)/\($0.id)" }
+        _ archives: [ArchiveRecord], _ retention: Duration, after days: Int, in directory: String
+    ) async throws -> (statuses: [ArchiveStatus?], files: [Bool]) {
+        let (machine, storage) = (MachineClocks(), try SQLiteStorage.inMemory())
+        try await storage.commit(archives.map { .archiveStored($0) })
+        let folders = archives.map { "\(directory)/\($0.id)" }
         for folder in folders {
             try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
             try Data([1]).write(to: URL(filePath: "\(folder)/x.webm"))
@@ -299,24 +299,46 @@ private final class MachineClocks: Sendable {
             gateway: gateway, parts: ArchiveParts(storage: storage, folder: directory, node: "", logger: logger),
             clock: clock, live: LiveConfiguration(configuration))
         #expect(await expiry.expire())
-        var rows: [Bool] = []
-        for archive in failed { rows.append(try await storage.archive(archive.id) != nil) }
-        return (rows, folders.map { FileManager.default.fileExists(atPath: $0) })
+        var statuses: [ArchiveStatus?] = []
+        for archive in archives { statuses.append(try await storage.archive(archive.id)?.status) }
+        return (statuses, folders.map { FileManager.default.fileExists(atPath: $0) })
     }
 
     @Test("what was recorded of a failed archive is deleted with its row, unless files are kept forever")
     func failedArchives() async throws {
         try await withDirectory { directory in
             for days in [10, 29] {
-                let early = try await expire(.seconds(10 * 86400), after: days, in: directory)
-                #expect(early.rows == [true, true] && early.files == [true, true])
+                let early = try await expire(failed, .seconds(10 * 86400), after: days, in: directory)
+                #expect(early.statuses == [.failed, .failed] && early.files == [true, true])
             }
-            let kept = try await expire(.zero, after: 31, in: directory)
-            #expect(kept.rows == [false, false] && kept.files == [true, true])
-            let waiting = try await expire(.seconds(90 * 86400), after: 31, in: directory)
-            #expect(waiting.rows == [true, true] && waiting.files == [true, true])
-            let late = try await expire(.seconds(10 * 86400), after: 31, in: directory)
-            #expect(late.rows == [false, false] && late.files == [false, false])
+            let kept = try await expire(failed, .zero, after: 31, in: directory)
+            #expect(kept.statuses == [nil, nil] && kept.files == [true, true])
+            let waiting = try await expire(failed, .seconds(90 * 86400), after: 31, in: directory)
+            #expect(waiting.statuses == [.failed, .failed] && waiting.files == [true, true])
+            let late = try await expire(failed, .seconds(10 * 86400), after: 31, in: directory)
+            #expect(late.statuses == [nil, nil] && late.files == [false, false])
+        }
+    }
+
+    @Test("an archive that waits for ffmpeg or disk space expires, but not one that another process composes")
+    func waitingArchives() async throws {
+        let obstacles: [ComposingObstacle?] = [.ffmpeg, .diskSpace, .otherProcess, nil]
+        let archives = obstacles.enumerated().map { number, obstacle in
+            var archive = ArchiveRecord(
+                id: ArchiveID(high: 5, low: UInt64(number)), project: "1000", session: SessionID("2_session")!,
+                request: ArchiveRequest(), createdAt: MachineClocks.start)
+            (archive.status, archive.obstacle) = (.stopped, obstacle)
+            return archive
+        }
+        let all: [ArchiveStatus?] = [.stopped, .stopped, .stopped, .stopped]
+        try await withDirectory { directory in
+            let early = try await expire(archives, .seconds(10 * 86400), after: 9, in: directory)
+            #expect(early.statuses == all && early.files == [true, true, true, true])
+            let kept = try await expire(archives, .zero, after: 99, in: directory)
+            #expect(kept.statuses == all && kept.files == [true, true, true, true])
+            let late = try await expire(archives, .seconds(10 * 86400), after: 11, in: directory)
+            #expect(late.statuses == [.expired, .expired, .stopped, .stopped])
+            #expect(late.files == [false, false, true, true])
         }
     }
 }

@@ -125,6 +125,38 @@ struct StorageArchiveTests: StorageFixtures {
         }
     }
 
+    @Test func `archives that wait for ffmpeg or disk space are found by when they stopped or by their project`()
+        async throws
+    {
+        try await withStorage { storage in
+            let entry = AuditEntry(at: now, actor: "operator", action: "project.delete", subject: "2000")
+            var generator = SystemRandomNumberGenerator()
+            let project = StoredProject(apiKey: "2000", secret: .generated(using: &generator), createdAt: now)
+            _ = try await storage.addProject(project, recording: entry)
+            func stopped(_ number: UInt64, _ obstacle: ComposingObstacle?, project: String = "1000") -> ArchiveRecord {
+                archive(number) { archive in
+                    (archive.status, archive.updatedAt) = (.stopped, now + .seconds(Int64(number)))
+                    (archive.obstacle, archive.project) = (obstacle, project)
+                }
+            }
+            let all = [
+                stopped(1, nil), stopped(2, .otherProcess), stopped(3, .ffmpeg), stopped(4, .diskSpace),
+                stopped(5, .ffmpeg, project: "2000"),
+            ]
+            try await storage.commit(all.map { .archiveStored($0) })
+            func found(_ limit: Timestamp?, node: String = "", _ count: Int = 9) async throws -> [ArchiveRecord] {
+                try await storage.waitingArchives(stoppedBefore: limit, node: node, limit: count)
+            }
+            #expect(try await found(now + .seconds(4)) == [all[2]])
+            #expect(try await found(now + .seconds(9)) == Array(all[2...]))
+            #expect(try await found(now + .seconds(9), 1) == [all[2]])
+            #expect(try await found(now + .seconds(9), node: "n2") == [])
+            #expect(try await found(nil) == [])
+            _ = try await storage.removeProject("2000", recording: entry)
+            #expect(try await found(nil) == [all[4]])
+        }
+    }
+
     @Test func `rows of expired archives are deleted after a while, and those of failed ones remain, which have files`()
         async throws
     {

@@ -81,6 +81,17 @@ extension Gateway {
         offerComposedArchives(isAvailable)
     }
 
+    /// Ends an archive that waits to be composed (`ArchiveRecord.canBeGivenUp`), so that it can be deleted. Read its record again
+    /// afterward, because it may have been composed meanwhile.
+    ///
+    /// - Parameter whenStored: called with true when all changes to the archive are stored. Called with false if it is being composed or
+    ///   tried now.
+    func giveUp(_ archive: ArchiveID, whenStored: @escaping (Bool) -> Void) {
+        guard runner.composer?.giveUp(archive) != false else { return whenStored(false) }
+        runner.submit(.archiveGivenUp(archive))
+        runner.afterCommit { whenStored(true) }
+    }
+
     /// Sets whether composed archives can be started.
     func offerComposedArchives(_ isAvailable: Bool) {
         var settings = runner.hubSettings

@@ -18,6 +18,8 @@ struct ComposeQueue {
     }
 
     private var entries: [Entry] = []
+    /// The archive that is being composed or tried.
+    private var current: ArchiveID?
     /// When the next one may be tried, after a failure that concerns all.
     private var resumesAt: Instant?
 
@@ -27,6 +29,22 @@ struct ComposeQueue {
     func next(now: Instant) -> ArchiveRecord? {
         if let resumesAt, now < resumesAt { return nil }
         return entries.first { entry in entry.due.map { $0 <= now } ?? true }?.archive
+    }
+
+    /// Returns the archive to compose now, and remembers it until the next call; nil if none can be. It stays in the queue.
+    mutating func begin(now: Instant) -> ArchiveRecord? {
+        let archive = next(now: now)
+        current = archive?.id
+        return archive
+    }
+
+    /// Removes an archive that waits.
+    ///
+    /// - Returns: false if it is being composed or tried.
+    mutating func giveUp(_ archive: ArchiveID) -> Bool {
+        guard archive != current else { return false }
+        remove(archive)
+        return true
     }
 
     /// Returns when `next` has an archive; nil if the queue is empty.
@@ -87,4 +105,10 @@ extension ComposingObstacle {
 
     /// Whether no archive can be composed.
     var concernsAll: Bool { self != .otherProcess }
+}
+
+extension ArchiveRecord {
+    /// Whether composing waits for something that may never come. Such an archive can be deleted. Another process ends, and needs the
+    /// files until then.
+    var canBeGivenUp: Bool { status == .stopped && obstacle?.concernsAll == true }
 }

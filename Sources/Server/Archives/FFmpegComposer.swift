@@ -62,6 +62,8 @@ final class FFmpegComposer: ArchiveComposer {
         wake.yield()
     }
 
+    func giveUp(_ archive: ArchiveID) -> Bool { waiting.archives.withLock { $0.giveUp(archive) } }
+
     /// Stops ffmpeg, and waits until it has ended.
     func stop() async {
         wake.finish()
@@ -90,7 +92,7 @@ private struct ComposeLoop: Sendable {
             timer?.cancel()
             timer = nil
             await check()
-            while !Task.isCancelled, let archive = waiting.archives.withLock({ $0.next(now: .now) }) {
+            while !Task.isCancelled, let archive = waiting.archives.withLock({ $0.begin(now: .now) }) {
                 await compose(archive)
             }
             guard let time = waiting.archives.withLock({ $0.nextTime(now: .now) }) else { continue }

@@ -27,9 +27,14 @@ extension Recorder: SessionRecorder {}
 
 /// Composes the recorded streams of an archive into one file, after the archive has stopped.
 ///
-/// The result is reported as `Input.composed` or `Input.notComposed`, exactly once for each call. Until then
-/// `Input.composingWaits` reports changes of what composing waits for.
+/// The result is reported as `Input.composed` or `Input.notComposed`, exactly once for each call, unless the archive is given up. Until
+/// then `Input.composingWaits` reports changes of what composing waits for.
 protocol ArchiveComposer: Sendable {
     /// Starts composing, or resumes what an earlier run of the server left unfinished. Does not block.
     func compose(_ archive: ArchiveRecord)
+
+    /// Forgets an archive that waits.
+    ///
+    /// - Returns: false if it is being composed or tried now. True if it is unknown.
+    func giveUp(_ archive: ArchiveID) -> Bool
 }

@@ -63,7 +63,7 @@ struct Retention: Service {
 }
 
 /// Deletes archives after `recording.retention`, and those of deleted projects, once per hour, while the clock is confirmed
-/// (``WallClockJudge``). Failed archives are kept for ``Retention/endedArchives`` at least, because an operator may compose what
+/// (``WallClockJudge``). The time begins when an archive is available, or when it has stopped if it waits to be composed. Failed archives are kept for ``Retention/endedArchives`` at least, because an operator may compose what
 /// was recorded.
 struct ArchiveExpiry: Service {
     let gateway: NIOLoopBound<Gateway>
@@ -96,6 +96,11 @@ struct ArchiveExpiry: Service {
         let limit = retention > .zero ? now - retention : nil
         await forEach {
             try await storage.archivesToExpire(availableBefore: limit, node: node, limit: Self.page)
+        } _: { archive in
+            try await expire(archive, at: now)
+        }
+        await forEach {
+            try await storage.waitingArchives(stoppedBefore: limit, node: node, limit: Self.page)
         } _: { archive in
             try await expire(archive, at: now)
         }
@@ -140,15 +145,31 @@ struct ArchiveExpiry: Service {
         // Otherwise an application deletes it now, or it is being moved to the bucket.
         guard parts.files.beginChange(of: archive.id) else { return false }
         defer { parts.files.endChange(of: archive.id) }
-        guard var expired = try await parts.storage.archive(archive.id), expired.status == .available else {
-            return true
+        let isGivenUp = archive.canBeGivenUp
+        if isGivenUp {
+            guard await giveUp(archive.id) else { return false }
         }
+        guard var expired = try await parts.storage.archive(archive.id),
+            expired.status == (isGivenUp ? .stopped : .available)
+        else { return true }
         try await parts.files.delete(archive.id)
-        (expired.status, expired.updatedAt) = (.expired, now)
+        (expired.status, expired.updatedAt, expired.obstacle) = (.expired, now, nil)
         let record = expired
         let reports = try await gateway.eventLoop.submit { gateway.value.report(record) }.get()
         try await parts.storage.commit([.archiveStored(record)] + reports)
         return true
+    }
+
+    /// Ends an archive that waits to be composed.
+    ///
+    /// - Returns: false if it is being composed or tried now.
+    private func giveUp(_ archive: ArchiveID) async -> Bool {
+        let gateway = gateway
+        return await withCheckedContinuation { continuation in
+            gateway.eventLoop.execute {
+                gateway.value.giveUp(archive) { continuation.resume(returning: $0) }
+            }
+        }
     }
 
     /// Deletes the entry of a failed archive.
@@ -218,6 +239,13 @@ extension SQLStorage {
         try await read { try $0.archivesToExpire(availableBefore: moment, node: node, limit: limit) }
     }
 
+    /// Returns archives that wait to be composed, to delete because of their age or their project.
+    public func waitingArchives(
+        stoppedBefore moment: Timestamp?, node: String, limit: Int
+    ) async throws -> [ArchiveRecord] {
+        try await read { try $0.waitingArchives(stoppedBefore: moment, node: node, limit: limit) }
+    }
+
     /// Returns archives that have failed.
     public func failedArchives(before moment: Timestamp, node: String, limit: Int) async throws -> [ArchiveRecord] {
         try await read { try $0.failedArchives(before: moment, node: node, limit: limit) }
@@ -235,6 +263,20 @@ extension SQLTransaction {
             ORDER BY updatedAt, id LIMIT ?
             """, [node, moment?.milliseconds ?? Int64.min, limit]
         ).compactMap { try? ArchiveRecord(row: $0) }
+    }
+
+    func waitingArchives(
+        stoppedBefore moment: Timestamp?, node: String, limit: Int
+    ) throws -> [ArchiveRecord] {
+        // What they wait for is not a column. Few archives have only stopped.
+        let stopped = try rows(
+            """
+            SELECT * FROM archive WHERE status = 'stopped' AND node = ?
+                AND (updatedAt < ? OR project IN (SELECT apiKey FROM deletedProject))
+            ORDER BY updatedAt, id
+            """, [node, moment?.milliseconds ?? Int64.min]
+        ).compactMap { try? ArchiveRecord(row: $0) }
+        return Array(stopped.lazy.filter(\.canBeGivenUp).prefix(limit))
     }
 
     func failedArchives(before moment: Timestamp, node: String, limit: Int) throws -> [ArchiveRecord] {

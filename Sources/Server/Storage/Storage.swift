@@ -116,6 +116,16 @@ public protocol Storage: WebhookOutbox {
         availableBefore moment: Timestamp?, node: String, limit: Int
     ) async throws -> [ArchiveRecord]
 
+    /// Returns up to `limit` archives that stopped before `moment`, or whose project was deleted, and wait for something that may never
+    /// come (`ArchiveRecord.canBeGivenUp`), oldest first.
+    ///
+    /// - Parameters:
+    ///   - moment: `nil` for only those of deleted projects.
+    ///   - node: the name of the node of a cluster that has the files; empty without a cluster.
+    func waitingArchives(
+        stoppedBefore moment: Timestamp?, node: String, limit: Int
+    ) async throws -> [ArchiveRecord]
+
     /// Returns up to `limit` archives that failed before `moment` on a node of a cluster, or whose project was deleted, oldest first.
     ///
     /// - Parameter node: the node's name; empty without a cluster.

@@ -113,6 +113,9 @@ public struct Archive: Machine, Equatable, Sendable {
             guard phase == .composing, record.obstacle != obstacle else { return }
             record.obstacle = obstacle
             store(&context)
+        case .givenUp:
+            // The shell stores the end.
+            if phase == .composing { phase = .over }
         case .notStored: abandon(&context)
         }
     }

@@ -72,6 +72,8 @@ public enum Input: Equatable, Sendable {
     case notComposed(ArchiveID)
     /// Composing an archive waits for this; nil if it no longer waits.
     case composingWaits(ArchiveID, ComposingObstacle?)
+    /// The composer has removed an archive that waited, because the shell deletes the archive.
+    case archiveGivenUp(ArchiveID)
     /// Changes to this archive could not be stored.
     case archiveNotStored(ArchiveID)
     /// An archive that was not finished when the server stopped. Sent at startup, before any event from the recorder.
@@ -180,6 +182,7 @@ extension Hub {
         case .notComposed(let archive): context.tell(.archive(archive, .composed(nil)))
         case .composingWaits(let archive, let obstacle):
             context.tell(.archive(archive, .composingWaits(obstacle)))
+        case .archiveGivenUp(let archive): context.tell(.archive(archive, .givenUp))
         case .archiveNotStored(let archive): context.tell(.archive(archive, .notStored))
         case .broadcast(let report): context.tell(.broadcast(report.broadcast, .reported(report)))
         case .broadcastNotStored(let broadcast): context.tell(.broadcast(broadcast, .notStored))

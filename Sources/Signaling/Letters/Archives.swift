@@ -156,6 +156,8 @@ public enum ArchiveEvent: Equatable, Sendable {
     case composed(ComposedFile?)
     /// Composing waits for this; nil if it no longer waits.
     case composingWaits(ComposingObstacle?)
+    /// The shell no longer composes the archive, and deletes it.
+    case givenUp
     /// A change to the archive could not be stored.
     case notStored
 }

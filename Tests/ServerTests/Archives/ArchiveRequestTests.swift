@@ -168,6 +168,34 @@ struct ArchiveRequestTests {
         }
     }
 
+    @Test func `an archive that waits for ffmpeg can be deleted`() async throws {
+        try await withServer(ffmpegWith: ["libx264", "aac", "libopus"]) { place, _ in
+            _ = try await place.publisher()
+            let answer = try await place.ask("POST", "", #"{"sessionId":"\#(place.session.text)"}"#)
+            try #require(answer.status == 200, "\(answer.text)")
+            let id = try #require(text(try answer.object(), "id"))
+            try await eventually {
+                try await place.archive(id)["createdAt"] == .integer(TestRecorder.began.milliseconds)
+                    ? nil : "it has not begun"
+            }
+            let folder = "\(place.server.dataDirectory)/recordings/\(id)"
+            try Data("{}\n".utf8).write(to: URL(filePath: folder + "/events.jsonl"))
+            try FileManager.default.removeItem(atPath: place.server.dataDirectory + ".ffmpeg")
+            #expect(try await place.ask("POST", "/\(id)/stop").status == 200)
+            try await eventually {
+                let reason = text(try await place.archive(id), "reason")
+                return reason == "waiting for ffmpeg" ? nil : "the reason is \(reason ?? "none")"
+            }
+            // The composer may be trying it.
+            try await eventually {
+                let status = try await place.ask("DELETE", "/\(id)").status
+                return status == 204 ? nil : "the status is \(status)"
+            }
+            #expect(try await place.ask("GET", "/\(id)").status == 404)
+            #expect(!FileManager.default.fileExists(atPath: folder))
+        }
+    }
+
     @Test func `an ffmpeg without an encoder is named in the log, and composed archives are refused`() async throws {
         let log = LogLines()
         try await withServer(ffmpegWith: ["aac", "libopus"], logger: log.logger) { place, _ in

@@ -64,6 +64,25 @@ import Wire
         #expect(queue.next(now: start + .seconds(120))?.id == ids[1])
     }
 
+    @Test("one that waits can be given up, but not the one that is being tried")
+    func givenUp() {
+        var queue = makeQueue()
+        #expect(queue.postpone(ids[0], .ffmpeg, until: start + .seconds(60)) == ids)
+        var tried = queue.begin(now: start)
+        #expect(tried == nil)
+        var results = ids.prefix(2).map { queue.giveUp($0) }
+        #expect(results == [true, true])
+        tried = queue.begin(now: start + .seconds(60))
+        #expect(tried?.id == ids[2])
+        results = ids.map { queue.giveUp($0) }
+        #expect(results == [true, true, false], "those that are gone are not in the way")
+        #expect(queue.postpone(ids[2], .ffmpeg, until: start + .seconds(120)).isEmpty)
+        tried = queue.begin(now: start + .seconds(60))
+        results = [queue.giveUp(ids[2])]
+        #expect(tried == nil && results == [true])
+        #expect(queue.nextTime(now: start) == nil)
+    }
+
     @Test("only errors that pass make archives wait")
     func obstacles() {
         let passing: [ComposeError] = [

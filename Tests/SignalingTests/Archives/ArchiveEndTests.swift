@@ -85,6 +85,22 @@ import Wire
         #expect(statuses() == ["started", "stopped", "available"])
     }
 
+    @Test("an archive that waits to be composed can be given up, and the shell stores its end")
+    func givenUp() throws {
+        let (archive, stream) = try recording(.composed)
+        stage.handle(.archiveGivenUp(archive))
+        #expect(stage.hub.archiveStates == [.recording: 1], "it is being recorded")
+        _ = place.operate(archive, .stop)
+        place.report(.ended(archive, .requested, place.result(of: stream)))
+        stage.handle(.composingWaits(archive, .ffmpeg))
+        let count = stage.changes.count
+        stage.handle(.archiveGivenUp(archive))
+        #expect(stage.hub.archiveCount == 0)
+        stage.handle(.composingWaits(archive, nil))
+        stage.handle(.composed(archive, ComposedFile(name: "archive.mp4", size: 99)))
+        #expect(stage.changes.count == count, "a late report does not store it again")
+    }
+
     @Test("after a restart, a recording becomes available with the files that were recovered")
     func recovered() throws {
         let (archive, stream) = try recording()

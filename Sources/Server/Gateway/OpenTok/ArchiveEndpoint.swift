@@ -41,7 +41,13 @@ enum ArchiveEndpoint: Sendable {
             try gateway.requireHere(archive)
             guard gateway.archiveFiles?.beginChange(of: archive.id) != false else { throw .archiveChanging }
             defer { gateway.archiveFiles?.endChange(of: archive.id) }
-            try await gateway.delete(try await self.archive(gateway, project, request))
+            var found = try await self.archive(gateway, project, request)
+            let isGivenUp = found.canBeGivenUp
+            if isGivenUp {
+                guard await gateway.giveUp(found.id) else { throw .archiveChanging }
+                found = try await self.archive(gateway, project, request)
+            }
+            try await gateway.delete(found, isGivenUp: isGivenUp)
             return GateResponse(status: 204)
         case .stop: return try await change(gateway, project, request, .stop)
         case .setLayout: return try await change(gateway, project, request, .setLayout(try request.compositionLayout()))
@@ -92,14 +98,28 @@ extension Gateway {
         }
     }
 
+    /// Ends an archive that waits to be composed.
+    ///
+    /// - Returns: false if it is being composed or tried now.
+    fileprivate func giveUp(_ archive: ArchiveID) async -> Bool {
+        await withCheckedContinuation { continuation in
+            giveUp(archive) { continuation.resume(returning: $0) }
+        }
+    }
+
     /// Deletes the files of an archive, then the archive.
-    fileprivate func delete(_ archive: ArchiveRecord) async throws(WireError) {
-        guard archive.status == .available || archive.status == .uploaded else {
+    ///
+    /// - Parameter isGivenUp: whether the archive is no longer composed.
+    fileprivate func delete(_ archive: ArchiveRecord, isGivenUp: Bool) async throws(WireError) {
+        guard archive.status == .available || archive.status == .uploaded || isGivenUp && archive.status == .stopped
+        else {
             throw WireError(
-                .archiveConflict, "Only an archive that is available can be deleted. Its status is \(archive.status).")
+                .archiveConflict,
+                "Only an archive that is available, or waits for ffmpeg or disk space, can be deleted. "
+                    + "Its status is \(archive.status).")
         }
         var deleted = archive
-        (deleted.status, deleted.updatedAt) = (.deleted, runner.wallNow)
+        (deleted.status, deleted.updatedAt, deleted.obstacle) = (.deleted, runner.wallNow, nil)
         do {
             try await archiveFiles?.delete(archive.id)
             try await storage.commit([.archiveForgotten(archive.id)] + report(deleted))
@@ -134,7 +154,8 @@ extension WireError {
     static let foreignSession = WireError(
         .sessionInvalid, "Unknown session ID. Use one that this project created.")
     fileprivate static let archiveChanging = WireError(
-        .archiveConflict, "This archive is just being moved or deleted. Try again in a few seconds.", retryable: true)
+        .archiveConflict, "This archive is just being composed, moved or deleted. Try again in a few seconds.",
+        retryable: true)
     static let recordingUnavailable = WireError(
         .recordingUnavailable,
         "Recording is not available on this server. Its operator can turn it on (recording.enabled), if it routes media."
