@@ -78,7 +78,7 @@ extension Setting {
                     "a host name such as chat.example.org, without wildcards",
                     parse: { text in
                         let name = text.lowercased()
-                        return LocalCertificateAuthority.isHostName(name) ? name : nil
+                        return HostName.isUsable(name) ? name : nil
                     }, write: { $0 })),
             "Get and renew a certificate for these domains from an ACME server, such as Let's Encrypt. Empty: no ACME.",
             "The domains must lead to this server, and its acme.httpPort must be port 80 from the Internet. See "

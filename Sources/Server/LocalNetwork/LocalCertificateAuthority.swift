@@ -88,26 +88,13 @@ public struct LocalCertificateAuthority: Sendable {
     /// different order do not cause a new certificate.
     static func subjects(addresses: [IPAddress], hostName: String?) -> [String] {
         var names: Set = ["localhost"]
-        if let hostName = hostName?.lowercased(), isHostName(hostName) {
+        if let hostName = hostName?.lowercased(), HostName.isUsable(hostName) {
             names.insert(hostName)
             if let first = hostName.split(separator: ".").first { names.insert(first + ".local") }
         }
         let loopback = ["127.0.0.1", "::1"].compactMap { IPAddress($0) }
         let kept = Set(addresses.prefix(maxSubjects)).subtracting(loopback).map(\.description).sorted()
         return names.sorted() + loopback.map(\.description) + kept
-    }
-
-    /// True for a name of letters, digits, hyphens and dots (RFC 1123 §2.1) that is not an IP address.
-    static func isHostName(_ text: String) -> Bool {
-        let labels = text.split(separator: ".", omittingEmptySubsequences: false)
-        let areLabels = labels.allSatisfy { label in
-            (1...63).contains(label.utf8.count) && !label.hasPrefix("-") && !label.hasSuffix("-")
-                && label.utf8.allSatisfy { byte in
-                    byte == UInt8(ascii: "-") || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
-                        || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte)
-                }
-        }
-        return areLabels && text.utf8.count <= 253 && IPAddress(text) == nil
     }
 
     private func openAuthority(hostName: String?, now: Date) throws(DataDirectoryError) -> SigningIdentity {

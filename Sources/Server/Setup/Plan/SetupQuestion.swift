@@ -93,7 +93,7 @@ public enum SetupQuestion: String, CaseIterable, Sendable {
             return address.description
         case .turnServer:
             let host = text.lowercased()
-            guard LocalCertificateAuthority.isHostName(host) || IPAddress(host) != nil else { throw rejected(text) }
+            guard HostName.isUsable(host) || IPAddress(host) != nil else { throw rejected(text) }
             return host
         }
     }
@@ -175,7 +175,7 @@ enum SetupDomain {
             throw SetupError("Wildcards are not supported. Use one domain, such as chat.example.org.")
         }
         let last = domain.split(separator: ".").last ?? ""
-        guard LocalCertificateAuthority.isHostName(domain), last.contains(where: \.isLetter) else {
+        guard HostName.isUsable(domain), last.contains(where: \.isLetter) else {
             throw SetupError(
                 "\(shown) is not a domain. Use letters, digits, hyphens and dots, such as chat.example.org.")
         }

@@ -1,0 +1,1 @@
+../../../Sources/Server/Certificates/ACMEConfiguration.swift
