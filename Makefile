@@ -1,8 +1,10 @@
 # One target for each task. CI uses the same targets. `make help` lists them.
-.PHONY: help run compositor test test-all test-changed check bench fuzz soak asan tsan screenshots plots docs thirty-lines attacks cluster cluster-test
+.PHONY: help run compositor dist dist-test test test-all test-changed check bench fuzz soak asan tsan screenshots plots docs thirty-lines attacks cluster cluster-test
 
 help:
 	@echo "make run          build and start the server; ends by printing its URL"
+	@echo "make dist         build an archive and a Debian package for others to install, in artifacts/dist"
+	@echo "make dist-test    install them on clean Debian systems, upgrade and remove them; needs root"
 	@echo "make test         test every behavior once: rules, sockets, pages, real browsers"
 	@echo "make test-all     run the whole matrix: every browser test in every engine, with screenshots"
 	@echo "make test-changed run the tests that a change since main can affect"
@@ -21,6 +23,8 @@ help:
 	@echo "make screenshots  save screenshots of every state of the pages in artifacts/screenshots"
 
 run: ; @scripts/run
+dist: ; @scripts/dist
+dist-test: ; @scripts/dist-test
 test: ; @scripts/test
 test-all: ; @scripts/test --all
 test-changed: ; @scripts/test --changed
