@@ -12,6 +12,7 @@ import Testing
     /// The files that declare the settings.
     private static let homes = [
         "Signaling/Rules.swift", "Server/Configuration/ConfabConfiguration.swift",
+        "Server/Configuration/ConfabConfiguration+Tracing.swift",
         "Server/Push/PushConfiguration.swift", "Server/Webhooks/WebhookConfiguration.swift",
     ]
 

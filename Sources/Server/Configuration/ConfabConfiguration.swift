@@ -127,7 +127,7 @@ public struct ConfabConfiguration: Sendable, Equatable {
         /// How long to wait for a verdict.
         public var timeout: Duration = .seconds(2)
         /// Maximum number of samples that wait. At 32 KiB each, they use at most 2 MB.
-        public var maxWaiting = 64
+        public var maxWaitingSamples = 64
         public init() {}
     }
 

@@ -33,7 +33,7 @@ extension Setting {
             "How long to wait for a verdict.",
             "Without a verdict the chat continues. A program that does not answer in time is started again."),
         Setting(
-            "moderation.maxWaiting", \.moderation.maxWaiting, .integer(1...10_000),
+            "moderation.maxWaiting", \.moderation.maxWaitingSamples, .integer(1...10_000),
             "Maximum samples that wait for the program. Another one replaces the oldest."),
     ]
 }

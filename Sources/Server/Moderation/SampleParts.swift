@@ -18,7 +18,7 @@ enum SampleParts {
         guard let examiner else { return nil }
         let settings = SampleChecks.Settings(
             interval: configuration.rules.sampleInterval, timeout: configuration.moderation.timeout,
-            maxWaiting: configuration.moderation.maxWaiting, maxQuestions: examiner.maxQuestions)
+            maxWaiting: configuration.moderation.maxWaitingSamples, maxQuestions: examiner.maxQuestions)
         try await gateway.eventLoop.submit { gateway.value.check(with: examiner, settings) }.get()
         examiner.start()
         return examiner

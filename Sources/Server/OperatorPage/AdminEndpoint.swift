@@ -191,7 +191,7 @@ struct AdminEndpoint: Service {
             }
             defer { withExtendedLifetime(place) { limit.cancel() } }
             let start = desk.clock.now
-            var known = AdminMarks()
+            var known: AdminMarks?
             while desk.clock.now - start < Self.longestWatch, !Task.isShuttingDownGracefully {
                 guard let marks = try await look() else { break }
                 let views = marks.changes(since: known)

@@ -14,8 +14,9 @@ struct AdminMarks: Equatable, Sendable {
     var newestReport: Int64?
     var newestEntry: AuditEntry?
 
-    /// The views that have changed since `earlier`, by the names of their requests.
-    func changes(since earlier: AdminMarks) -> [String] {
+    /// The views that have changed since `earlier`, by the names of their requests; all of them if there is nothing earlier.
+    func changes(since earlier: AdminMarks?) -> [String] {
+        guard let earlier else { return ["overview", "sessions", "reports", "bans", "audit"] }
         var views: [String] = []
         if sample != earlier.sample { views.append("overview") }
         if (sessions, newestSwitch) != (earlier.sessions, earlier.newestSwitch) { views.append("sessions") }

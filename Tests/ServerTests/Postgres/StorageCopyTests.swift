@@ -24,7 +24,12 @@ import Wire
         let session = try #require(SessionID("1_session"))
         try await storage.commit(
             (0..<2500).map { block(person($0 / 900), person(10_000 + $0)) }
-                + (0..<3).map { .report(report(lines: ["a", "ü\n\($0)"])) }
+                + (0..<3).map { number -> Change in
+                    var written = report(lines: ["a", "ü\n\(number)"])
+                    written.sample = ReportedSample(
+                        jpeg: [0xFF, 0xD8, UInt8(number)], at: now, verdict: .warn, warnings: 1)
+                    return .report(written)
+                }
                 + [
                     .profile(alice, PersonID(high: 5, low: 5), Profile(name: "Ünï", isVisible: true), at: now),
                     .linked(device, to: alice), .keptInTouch(alice, bob, names: ["A", "B"], at: now), .callPlaced(call),
