@@ -33,8 +33,8 @@ import Testing
 
     @Test("no other type of the server and no message repeats a default")
     func onlyHere() throws {
-        // Many types have a port, and many local variables are named seconds.
-        let ambiguous: Set = ["port", "seconds"]
+        // Many types have a port, an interval or a timeout, and many local variables are named seconds.
+        let ambiguous: Set = ["interval", "port", "seconds", "timeout"]
         let sources = try Self.files(below: "Sources", ".swift")
         let homes = sources.filter { Self.homes.contains($0.path) }
         #expect(homes.count == Self.homes.count)
