@@ -203,7 +203,7 @@ import Testing
         _ = try await open()
     }
 
-    @Test func theOtherCameraIsTold() async throws {
+    @Test func theOtherCameraIsReported() async throws {
         let camera = try await open()
         media.switchCamera()
         try await until { heard.events == [.cameraFaces(.back)] }

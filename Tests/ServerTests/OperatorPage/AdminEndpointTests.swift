@@ -112,11 +112,11 @@ import Wire
                 }
             }
         return try await channel.executeThenClose { inbound, outbound in
-            try await outbound.write(ByteBuffer(string: text))
             var received = ""
             do {
+                try await outbound.write(ByteBuffer(string: text))
                 for try await part in inbound { received += String(buffer: part) }
-            } catch is IOError {
+            } catch let problem where problem is IOError || problem is ChannelError {
                 // The server closed the connection before it had read everything.
             }
             return received
