@@ -212,11 +212,54 @@ struct PostTests {
     func resets() throws {
         var outbox = PostOutbox()
         _ = outbox.post(Self.letters(1), to: Self.receiver, at: Self.at(0))
-        #expect(outbox.reset(by: Self.receiver, series: 1) == [.lost(Self.receiver)])
-        #expect(outbox.reset(by: Self.receiver, series: 1).isEmpty, "asked twice")
-        #expect(outbox.reset(by: Self.third, series: 1).isEmpty, "nothing was posted to it")
+        #expect(outbox.reset(by: Self.receiver, series: 1, at: Self.at(0)) == [.lost(Self.receiver)])
+        #expect(outbox.reset(by: Self.receiver, series: 1, at: Self.at(0)).isEmpty, "asked twice")
+        #expect(outbox.reset(by: Self.third, series: 1, at: Self.at(0)).isEmpty, "nothing was posted to it")
         _ = outbox.post(Self.letters(2), to: Self.receiver, at: Self.at(0))
         let batch = try #require(Self.appended(outbox.connected(store: "a", at: Self.at(1))))
         #expect(batch.entries.map(\.position) == [PostPosition(series: 2, number: 1)])
+    }
+
+    @Test("a request for a new series is posted again if the series with it is given up")
+    func resetsBothWays() throws {
+        var outbox = PostOutbox()
+        _ = outbox.connected(store: "a", at: Self.at(0))
+        let first = try #require(Self.appended(outbox.post(Self.letters(1), to: Self.receiver, at: Self.at(0))))
+        #expect(outbox.post(.reset(series: 4), to: Self.receiver, at: Self.at(1)).isEmpty, "it waits")
+        #expect(outbox.reset(by: Self.receiver, series: 1, at: Self.at(2)) == [.lost(Self.receiver)])
+        var batch = try #require(Self.appended(outbox.answered(first.number, .stored, at: Self.at(3))))
+        #expect(batch.entries.map(\.position) == [PostPosition(series: 2, number: 1)])
+        #expect(batch.entries.map(\.content) == [.reset(series: 4)])
+        #expect(outbox.answered(batch.number, .stored, at: Self.at(4)).isEmpty)
+
+        // What was stored may be lost in a failover, so it is posted again too.
+        let effects = outbox.reset(by: Self.receiver, series: 2, at: Self.at(5))
+        #expect(effects.first == .lost(Self.receiver))
+        batch = try #require(Self.appended(effects))
+        #expect(batch.entries.map(\.position) == [PostPosition(series: 3, number: 1)])
+        #expect(batch.entries.map(\.content) == [.reset(series: 4)])
+    }
+
+    @Test("a request for a new series to a receiver whose stream was full follows when the silence is over")
+    func resetAfterSilence() throws {
+        var outbox = PostOutbox()
+        _ = outbox.connected(store: "a", at: Self.at(0))
+        var batch = try #require(Self.appended(outbox.post(.reset(series: 4), to: Self.receiver, at: Self.at(0))))
+        #expect(outbox.answered(batch.number, .full([Self.receiver]), at: Self.at(100)).isEmpty)
+        batch = try #require(Self.appended(outbox.tick(at: Self.at(5150))))
+        #expect(outbox.answered(batch.number, .full([Self.receiver]), at: Self.at(5160)) == [.lost(Self.receiver)])
+        var effects = outbox.tick(at: Self.at(35_160))
+        #expect(effects.first == .lost(Self.receiver))
+        batch = try #require(Self.appended(effects))
+        #expect(batch.entries.map(\.content) == [.reset(series: 4)])
+
+        // One that is posted during the silence follows too.
+        #expect(outbox.answered(batch.number, .full([Self.receiver]), at: Self.at(35_200)).isEmpty)
+        batch = try #require(Self.appended(outbox.tick(at: Self.at(40_250))))
+        #expect(outbox.answered(batch.number, .full([Self.receiver]), at: Self.at(40_260)) == [.lost(Self.receiver)])
+        #expect(outbox.post(.reset(series: 5), to: Self.receiver, at: Self.at(50_000)).isEmpty)
+        effects = outbox.tick(at: Self.at(70_260))
+        batch = try #require(Self.appended(effects))
+        #expect(batch.entries.map(\.content) == [.reset(series: 5)])
     }
 }

@@ -122,7 +122,7 @@ private struct OutboxScript {
             open = nil
             outbox.disconnected()
         case 3: try answer(reader.byte(), receiver)
-        case 4: try carryOut(outbox.reset(by: receiver, series: UInt32(reader.byte() & 3)))
+        case 4: try carryOut(outbox.reset(by: receiver, series: UInt32(reader.byte() & 3), at: now))
         case 5 where choice & 24 == 24: end(receiver)
         default:
             // The shell posts nothing to a life that has ended.

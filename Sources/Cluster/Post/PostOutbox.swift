@@ -83,6 +83,8 @@ public struct PostOutbox: Sendable {
     private var fullSince: [NodeTag: Instant] = [:]
     /// Until when nothing is posted to these receivers.
     private var silentUntil: [NodeTag: Instant] = [:]
+    /// Requests for a new series that are posted when the silence is over.
+    private var silenced: [NodeTag: PostContent] = [:]
 
     /// Creates an outbox that is not connected.
     public init(_ limits: Limits = Limits()) { self.limits = limits }
@@ -99,11 +101,15 @@ public struct PostOutbox: Sendable {
 
     /// Posts an entry.
     public mutating func post(_ content: PostContent, to receiver: NodeTag, at now: Instant) -> [Effect] {
-        guard !over.contains(receiver), silentUntil[receiver] == nil else { return [] }
+        guard !over.contains(receiver) else { return [] }
+        guard silentUntil[receiver] == nil else {
+            if content.isReset { silenced[receiver] = content }
+            return []
+        }
         var effects: [Effect] = []
         if waitingSize + content.size > limits.maxWaiting {
-            drop(receiver)
-            beginSeries(to: receiver)
+            let request = drop(receiver)
+            beginSeries(to: receiver, with: request)
             effects.append(.lost(receiver))
         }
         enqueue(content, to: receiver)
@@ -150,22 +156,25 @@ public struct PostOutbox: Sendable {
     public mutating func tick(at now: Instant) -> [Effect] {
         if let retryAt, now >= retryAt { self.retryAt = nil }
         let audible = silentUntil.filter { now >= $0.value }.keys.sorted { $0.rawValue < $1.rawValue }
-        for life in audible { silentUntil[life] = nil }
+        for life in audible {
+            silentUntil[life] = nil
+            if let request = silenced.removeValue(forKey: life) { enqueue(request, to: life) }
+        }
         return audible.map(Effect.lost) + advance(at: now)
     }
 
     /// A receiver has noticed that entries of a series were lost on the way to it.
-    public mutating func reset(by receiver: NodeTag, series: UInt32) -> [Effect] {
+    public mutating func reset(by receiver: NodeTag, series: UInt32, at now: Instant) -> [Effect] {
         guard last[receiver]?.series == series else { return [] }
-        drop(receiver)
-        beginSeries(to: receiver)
-        return [.lost(receiver)]
+        let request = drop(receiver)
+        beginSeries(to: receiver, with: request)
+        return [.lost(receiver)] + advance(at: now)
     }
 
     /// A life has ended. Nothing is posted to it any more.
     public mutating func ended(_ life: NodeTag) {
-        drop(life)
-        (last[life], fullSince[life], silentUntil[life]) = (nil, nil, nil)
+        _ = drop(life)
+        (last[life], fullSince[life], silentUntil[life], silenced[life]) = (nil, nil, nil, nil)
         over.insert(life)
     }
 
@@ -197,7 +206,7 @@ public struct PostOutbox: Sendable {
         let since = fullSince[life] ?? now
         fullSince[life] = since
         guard now - since >= limits.fullFor else { return [] }
-        drop(life)
+        silenced[life] = drop(life)
         beginSeries(to: life)
         fullSince[life] = nil
         silentUntil[life] = now + limits.silence
@@ -256,15 +265,24 @@ public struct PostOutbox: Sendable {
         waitingSize += content.size
     }
 
-    private mutating func drop(_ receiver: NodeTag) {
+    /// Drops the entries for a receiver. Returns the newest request for a new series among them; nil if there is none.
+    private mutating func drop(_ receiver: NodeTag) -> PostContent? {
+        var request: PostContent?
         for index in oldest..<end {
             guard let item = items[index], item.entry.receiver == receiver else { continue }
             items[index] = nil
+            if item.entry.content.isReset { request = item.entry.content }
             if index < next { keptSize -= item.entry.content.size } else { waitingSize -= item.entry.content.size }
         }
+        return request
     }
 
-    private mutating func beginSeries(to receiver: NodeTag) {
+    /// Begins a new series.
+    ///
+    /// - Parameter request: the request for a new series that was dropped with the former series. It is posted again, because ``PostInbox``
+    ///   asks again only when the receiver posts something more. Until then, this life drops what the receiver has posted.
+    private mutating func beginSeries(to receiver: NodeTag, with request: PostContent? = nil) {
         last[receiver] = PostPosition(series: (last[receiver]?.series ?? 0) &+ 1, number: 0)
+        if let request { enqueue(request, to: receiver) }
     }
 }

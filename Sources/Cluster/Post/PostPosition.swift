@@ -34,6 +34,9 @@ public enum PostContent: Hashable, Sendable {
     /// Entries of this series were lost on their way to the life that sends this. The receiver of this begins a new series.
     case reset(series: UInt32)
 
+    /// Whether this is a request for a new series.
+    var isReset: Bool { if case .reset = self { true } else { false } }
+
     /// The size that counts for limits, in bytes.
     var size: Int {
         switch self {

@@ -392,7 +392,7 @@ final class RedisPost {
 
     private func accept(_ entry: Opened, _ items: inout [Received]) {
         switch entry.content {
-        case .reset(let series): carryOut(outbox.reset(by: entry.sender, series: series), &items)
+        case .reset(let series): carryOut(outbox.reset(by: entry.sender, series: series, at: clock()), &items)
         case .letters(let bytes):
             for result in unpackers[entry.sender, default: LetterUnpacker()].read(bytes) {
                 switch result {

@@ -256,7 +256,7 @@ struct SimulatedPost {
     ) {
         switch stored.entry.content {
         case .reset(let series):
-            let effects = lives[tag]?.outbox.reset(by: stored.sender, series: series) ?? []
+            let effects = lives[tag]?.outbox.reset(by: stored.sender, series: series, at: Self.instant(now)) ?? []
             perform(effects, of: tag, now, &inputs)
         case .letters(let bytes):
             for result in lives[tag]?.unpackers[stored.sender, default: LetterUnpacker()].read(bytes) ?? [] {
