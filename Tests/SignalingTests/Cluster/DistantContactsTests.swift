@@ -282,6 +282,29 @@ import Wire
         #expect(sees(first, bo) == nil)
     }
 
+    /// The removal waits for Redis on a node that dies, and nobody asks the person who has removed the contact: they seemed to be offline
+    /// before.
+    @Test func aRemovalThatIsLostWithItsNodeIsNoticedWhenTheOtherPersonConnectsAgain() {
+        let (first, second) = contacts(areVisible: false)
+        world.registry.setAway(true)
+        world.post.setAway(true, now: world.now)
+        second.say(.contact(.remove(.init(person: world.nodes[0].stage.project.personID(of: ada)))))
+        world.kill(world.nodes[1])
+        world.pass(.seconds(5))
+        world.registry.setAway(false)
+        world.post.setAway(false, now: world.now)
+        world.pass(.seconds(10))
+        second.appear(Appearance(name: "Bo", visible: true))
+        world.pass(.seconds(1))
+        #expect(second.isConnected && sees(second, ada) == nil)
+        #expect(sees(first, bo) == false, "the contact stays, but reveals nothing")
+        first.leave()
+        world.pass(.seconds(2))
+        let again = world.arrive(ada, at: 1)
+        world.pass(.milliseconds(100))
+        #expect(again.isConnected && sees(again, bo) == nil)
+    }
+
     @Test func aRemovedContactHearsOfItOnAnotherNode() {
         let (first, second) = contacts()
         second.say(.contact(.remove(.init(person: world.nodes[0].stage.project.personID(of: ada)))))
