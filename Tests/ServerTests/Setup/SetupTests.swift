@@ -57,7 +57,7 @@ import Testing
         let own = try #require(IPAddress("9.9.9.9"))
         return SetupSurroundings(
             lookUp: { NameObservation(host: $0, addresses: [own]) }, addresses: { [own] },
-            executable: "/root/confab", processors: 2, check: { _, _ in [] })
+            executable: "/opt/confab", processors: 2, check: { _, _ in [] })
     }
 
     private func options(_ folder: Folder, _ answers: [SetupQuestion: String] = [:], asks: Bool = true) -> Setup.Options

@@ -25,7 +25,7 @@ const streamMs = 10_000;
  * @property {import('../session/subscriber-types.js').SubscriberOptions} [subscriberOptions]
  * @property {import('../media/peer.js').Rtc} [rtc]
  * @property {import('../clock.js').Clock} [clock]
- * @property {(url: string, token: string, sample: Blob) => Promise<unknown>} [sendSample] sends a sample of the own camera; tests replace it
+ * @property {(url: string, token: string, sample: Blob) => Promise<unknown>} [sendSample] sends a sample of the user's camera; tests replace it
  */
 
 export class Match {

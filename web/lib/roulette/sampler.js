@@ -1,4 +1,4 @@
-// Samples of the own camera, for servers whose operator checks video chats (protocol §5). A sample is sent at regular intervals. One
+// Samples of the user's camera, for servers whose operator checks video chats (protocol §5). A sample is sent at regular intervals. One
 // that cannot be made or sent is skipped: the chat must not depend on it.
 
 import { Timers } from '../clock.js';

@@ -23,7 +23,7 @@ import { clientAboutRooms, serverAboutRooms } from './room-messages.js';
  *   limits: {message: number, description: number, interests: number, signal: number, streamTimeoutMs?: number}, state: Snapshot,
  *   media?: {roulette: 'relayed' | 'routed'}, push?: {vapidKey: string}, sampling?: Sampling}} Welcome
  */
-/** @typedef {{intervalMs: number, width: number, maxBytes: number}} Sampling what the server checks of the own camera in video chats */
+/** @typedef {{intervalMs: number, width: number, maxBytes: number}} Sampling how the server checks the user's camera in video chats */
 /** @typedef {{sessionId: string, token: string}} Admission */
 /**
  * @typedef {{type: 'roulette.matched', matchId: string, mode: 'video' | 'text', publish: Admission, subscribe: Admission,
