@@ -205,8 +205,10 @@ actor SocketClient {
 
     /// Sends hello and waits for the welcome.
     @discardableResult
-    func greet(identity: String? = nil, token: String? = nil) async throws -> Welcome {
-        (line.hello.identity, line.hello.token) = (identity, token)
+    func greet(
+        identity: String? = nil, token: String? = nil, traceparent: String? = nil
+    ) async throws -> Welcome {
+        (line.hello.identity, line.hello.token, line.hello.traceparent) = (identity, token, traceparent)
         return try await sayHello()
     }
 
