@@ -183,13 +183,14 @@ public protocol Storage: WebhookOutbox {
     func removeBan(_ subject: BanSubject, recording entry: AuditEntry?) async throws -> Bool
 
     /// Returns up to `limit` reports, newest first; none if the limit is zero or less. Omits closed reports unless
-    /// `includingClosed` is true.
+    /// `includingClosed` is true. The reports are without the images of their samples: `jpeg` is empty. Images are large, and few
+    /// are looked at; ``report(id:)`` returns them.
     func reports(includingClosed: Bool, limit: Int) async throws -> [StoredReport]
 
     /// Returns the number of all reports that are not closed.
     func openReportCount() async throws -> Int
 
-    /// Returns a report; `nil` if it does not exist or was deleted.
+    /// Returns a report, with the image of its sample; `nil` if it does not exist or was deleted.
     func report(id: Int64) async throws -> StoredReport?
 
     /// Closes a report.
