@@ -19,6 +19,39 @@ import Wire
         }
     }
 
+    @Test func `the mark of moderation changes with reports, their end and the audit log, and takes one statement`()
+        async throws
+    {
+        try await withDatabases { open in
+            let storage = try await open()
+            var marks = [try await self.mark(storage)]
+            #expect(marks == [ModerationMark()])
+            try await storage.commit([.report(report())])
+            marks.append(try await storage.moderationMark())
+            let id = try #require(marks[1].newestReport)
+            #expect(marks[1].openReports == 1)
+            try await storage.closeReport(id: id, at: now)
+            marks.append(try await storage.moderationMark())
+            try await storage.addBan(
+                Ban(subject: .identity(bob), reason: "", createdAt: now),
+                recording: AuditEntry(at: now, actor: AuditEntry.operatorActor, action: "ban.add", subject: "\(bob)"))
+            marks.append(try await storage.moderationMark())
+            #expect(Set(marks).count == 4, "\(marks)")
+            #expect(try await self.mark(storage) == marks.last)
+            try await storage.close()
+        }
+    }
+
+    /// Reads the mark, and requires that it takes one statement.
+    private func mark(_ storage: some SQLStorage) async throws -> ModerationMark {
+        let (mark, count) = try await storage.read { transaction in
+            let counted = CountedTransaction(transaction)
+            return (try counted.moderationMark(), counted.count)
+        }
+        #expect(count == 1)
+        return mark
+    }
+
     /// Returns how many statements a list of reports takes.
     private func statements(_ storage: some SQLStorage) async throws -> Int {
         try await storage.read { transaction in

@@ -187,6 +187,10 @@ public protocol Storage: WebhookOutbox {
     /// are looked at; ``report(id:)`` returns them.
     func reports(includingClosed: Bool, limit: Int) async throws -> [StoredReport]
 
+    /// Returns what differs after a report was added or closed, and after an entry was added to the audit log, in one statement. It is
+    /// cheap enough to call every second.
+    func moderationMark() async throws -> ModerationMark
+
     /// Returns the number of all reports that are not closed.
     func openReportCount() async throws -> Int
 
@@ -330,6 +334,18 @@ public struct StoredReport: Hashable, Sendable {
         self.report = report
         self.closedAt = closedAt
     }
+}
+
+/// What differs when the stored reports or the audit log, which has every ban, have changed.
+public struct ModerationMark: Hashable, Sendable {
+    /// The number of reports that are not closed.
+    public var openReports = 0
+    /// The number of the newest report; `nil` if there is none.
+    public var newestReport: Int64?
+    /// The number of the newest entry of the audit log; `nil` if there is none.
+    public var newestEntry: Int64?
+
+    public init() {}
 }
 
 /// The maximum number of stored rows of each kind. Beyond it, a person's oldest rows are deleted, and no rows are
