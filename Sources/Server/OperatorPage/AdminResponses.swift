@@ -46,8 +46,16 @@ extension GateResponse {
         }
     }
 
-    static func warned(_ isDelivered: Bool) -> Self {
-        admin { writer in writer.member("delivered", isDelivered) }
+    /// `obstacle` says why a warning was not sent: `notConnected`, or `ignored` if no connected client of the person shows warnings.
+    static func warned(_ reach: WarningReach) -> Self {
+        admin { writer in
+            writer.member("delivered", reach == .shown)
+            switch reach {
+            case .shown: break
+            case .ignored: writer.member("obstacle", "ignored")
+            case .notConnected: writer.member("obstacle", "notConnected")
+            }
+        }
     }
 
     static func bans(_ bans: [Ban], count: Int) -> Self {

@@ -97,13 +97,16 @@ public struct Arrival: Equatable, Sendable {
     /// The name of the node of the cluster that the client asked for, because it was redirected or was connected to it before; nil
     /// if it asked for none.
     public var at: String?
+    /// Whether the client shows warnings to the person.
+    public var showsWarnings: Bool
 
     public init(
         socket: SocketID, identity: Identity, newIdentitySecret: String? = nil, record: PersonRecord = PersonRecord(),
         resume: Hello.Resume? = nil, address: String, name: String? = nil, device: IdentityID? = nil,
-        at: String? = nil
+        at: String? = nil, showsWarnings: Bool = false
     ) {
         self.at = at
+        self.showsWarnings = showsWarnings
         self.socket = socket
         self.identity = identity
         self.device = device ?? identity.id
@@ -128,6 +131,7 @@ extension Arrival {
     /// Returns the event that announces this arrival to the person's state machine.
     func event(for client: ConnectionID) -> PersonEvent {
         let name = identity.name.map(DeviceName.vouched) ?? name.map(DeviceName.chosen) ?? .none
-        return .arrived(client, address: address, name, record, device: device, at: at)
+        return .arrived(
+            client, address: address, name, record, device: device, at: at, showsWarnings: showsWarnings)
     }
 }

@@ -250,7 +250,8 @@ import Wire
     @Test("a warning reaches a connected person and closes the report, and otherwise the report stays open")
     func warnings() async throws {
         try await Self.withDesk { server, desk in
-            let (ann, bob) = (try await server.client(), try await server.client())
+            let (ann, bob) = (try await server.client(), try await SocketClient.connect(port: server.port))
+            try await bob.greet(showsWarnings: true)
             try await ann.say(.roulette(.start(.init())))
             _ = try await bob.meet()
             _ = try await ann.hear("match") { if case .roulette(.matched) = $0 { true } else { nil } }
@@ -264,6 +265,7 @@ import Wire
             #expect(try await desk.ask("GET", "/admin/api/reports/\(id)/sample").code == "not_found")
             let warned = try await desk.ask("POST", path, #"{"text":"Be kind."}"#)
             #expect(try warned.object()["delivered"] == .bool(true))
+            #expect(try warned.object()["obstacle"] == nil)
             let warning = try await bob.hear("warning") {
                 if case .roulette(.warning(let warning)) = $0 { warning } else { nil }
             }
@@ -274,13 +276,15 @@ import Wire
             #expect(try await desk.ask("POST", path, "{}").code == "not_found", "it is closed")
 
             try await bob.ask(.roulette(.report(.init(reason: "no, her"))))
-            try await ann.say(.bye)
-            _ = try? await ann.hearClose()
             let second = try #require(try await desk.list("/admin/api/reports", "reports").first)
             guard case .integer(let other)? = second["id"] else { return _ = Issue.record("\(second)") }
+            let ignored = try await desk.ask("POST", "/admin/api/reports/\(other)/warn", "{}").object()
+            #expect(ignored["delivered"] == .bool(false) && ignored["obstacle"] == .string("ignored"))
+            try await ann.say(.bye)
+            _ = try? await ann.hearClose()
             try await eventually {
                 let answer = try await desk.ask("POST", "/admin/api/reports/\(other)/warn", "{}")
-                return try answer.object()["delivered"] == .bool(false)
+                return try answer.object()["obstacle"] == .string("notConnected")
                     ? nil : "the server has not noticed: \(answer.text)"
             }
             #expect(try await desk.list("/admin/api/reports", "reports").count == 1)

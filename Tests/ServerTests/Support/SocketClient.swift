@@ -206,9 +206,10 @@ actor SocketClient {
     /// Sends hello and waits for the welcome.
     @discardableResult
     func greet(
-        identity: String? = nil, token: String? = nil, traceparent: String? = nil
+        identity: String? = nil, token: String? = nil, traceparent: String? = nil, showsWarnings: Bool = false
     ) async throws -> Welcome {
         (line.hello.identity, line.hello.token, line.hello.traceparent) = (identity, token, traceparent)
+        line.hello.warnings = showsWarnings ? true : nil
         return try await sayHello()
     }
 

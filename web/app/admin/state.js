@@ -50,7 +50,8 @@
  * @property {Recordings | null} recordings
  * @property {Entry[] | null} audit
  * @property {string[]} busy the keys of acts that wait for their answer
- * @property {{tone: 'good' | 'bad', act: Act | null, subject: string, text: string} | null} note the result of the latest act
+ * @property {{tone: 'good' | 'bad', act: Act | null, subject: string, text: string,
+ *   obstacle?: 'ignored' | 'notConnected'} | null} note the result of the latest act, with why a warning was not sent
  */
 
 /** @typedef {{type: 'enter', token: string} | {type: 'lock'} | {type: 'tick'} | {type: 'changed', views: string[]} | {type: 'tab', tab: Tab} | {type: 'showClosed', on: boolean} | {type: 'page', from: number} |
@@ -127,9 +128,10 @@ export function step(state, event) {
       if (state.phase !== 'open') return [state, []];
       const { act } = event;
       const subject = act.kind === 'ban' || act.kind === 'banSubject' ? event.data.bans.map((/** @type {Ban} */ ban) => ban.subject).join(', ') : 'subject' in act ? act.subject : '';
-      // A person who is not connected cannot be warned, and the report stays open.
+      // A person who would not see the warning is not warned, and the report stays open.
       const isDone = act.kind !== 'warn' || event.data.delivered;
-      const next = /** @type {State} */ ({ ...done(state, act), note: { tone: isDone ? 'good' : 'bad', act, subject, text: '' } });
+      const obstacle = isDone ? undefined : event.data.obstacle;
+      const next = /** @type {State} */ ({ ...done(state, act), note: { tone: isDone ? 'good' : 'bad', act, subject, text: '', obstacle } });
       return [next, /** @type {Tab[]} */ (['reports', 'bans']).map((what) => load(next, what))];
     }
     case 'actFailed': {

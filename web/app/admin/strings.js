@@ -126,6 +126,7 @@ const en = {
     dismiss: 'Report dismissed.',
     warn: 'Warning sent. The report is closed.',
     notWarned: 'This person is not connected to this server, so no warning was sent. The report stays open.',
+    warningIgnored: 'The app that this person uses does not show warnings, so no warning was sent. The report stays open.',
     lift: /** @param {string} subject */ (subject) => `The ban of ${subject} was lifted.`,
   },
 };

@@ -32,7 +32,7 @@ export class Server {
 
   /** @param {string} name */
   connect(name) {
-    const client = new Client({ identity: this.identity.recall(), name: name || undefined });
+    const client = new Client({ identity: this.identity.recall(), name: name || undefined, showsWarnings: true });
     this.#client = client;
     // Create the roulette before our own listeners: after a restart of the client, it must clear its match before this
     // page searches again.

@@ -2,6 +2,8 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { initial, merge, step, tabAfter } from '../../app/admin/state.js';
+import { adminStringsFor } from '../../app/admin/strings.js';
+import { noteText } from '../../app/admin/words.js';
 
 const token = 'f00dfeedf00dfeedf00dfeedf00dfeed';
 const overview = (from, to, startedAt = 0) => ({
@@ -90,13 +92,18 @@ test('an act is sent once, reports its result, and loads reports and bans', () =
   assert.equal(after([{ type: 'closeNote' }], state).state.note, null);
 });
 
-test('a warning closes the report, and a person who is not connected leaves it open', () => {
+test('a warning closes the report, and a person who would not see it leaves it open', () => {
   const act = { kind: 'warn', report: 1, text: 'Be kind.' };
   const sent = after([{ type: 'act', act }], opened());
   assert.deepEqual([sent.state.busy, sent.effects], [['report 1'], [{ do: 'act', act }]]);
   assert.equal(after([{ type: 'acted', act, data: { delivered: true } }], sent.state).state.note.tone, 'good');
-  const { state, effects } = after([{ type: 'acted', act, data: { delivered: false } }], sent.state);
-  assert.deepEqual([state.note.tone, state.busy, loads(effects)], ['bad', [], ['reports', 'bans']]);
+  const { strings } = adminStringsFor(['en']);
+  for (const [obstacle, sentence] of [['ignored', strings.admin.done.warningIgnored], ['notConnected', strings.admin.done.notWarned]]) {
+    const { state, effects } = after([{ type: 'acted', act, data: { delivered: false, obstacle } }], sent.state);
+    assert.deepEqual([state.note.tone, state.busy, loads(effects)], ['bad', [], ['reports', 'bans']]);
+    assert.equal(noteText(state.note, strings.admin), sentence);
+    assert.match(sentence, /no warning was sent/);
+  }
 });
 
 test('an act that fails says why, and can be repeated', () => {
