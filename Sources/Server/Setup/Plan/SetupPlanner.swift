@@ -306,6 +306,8 @@ struct SetupPlanner {
     private mutating func compareAddresses() {
         guard let name else { return }
         plan.findings.append(DoctorVerdicts.dns(name))
+        // The addresses of another system are not known here.
+        guard machine.paths.prefix.isEmpty else { return }
         let announced = plan.configuration.media.address
         let addresses = name.addresses ?? []
         let foreign = addresses.filter { !machine.addresses.contains($0) && $0 != announced }
