@@ -18,6 +18,8 @@ export class Server {
   /** @type {any} */
   #publisher = null;
   #forgotIdentity = false;
+  /** Whether the rules that the user agreed to mention samples of the camera. */
+  #allowsSamples = false;
 
   /**
    * @param {IdentityMemory} identity
@@ -68,6 +70,7 @@ export class Server {
   /** @param {any} client */
   #makeRoulette(client) {
     const roulette = new Roulette(client, {
+      allowsSamples: () => this.#allowsSamples,
       subscriberTarget: box('partner'),
       subscriberOptions: { insertMode: 'append', width: '100%', height: '100%', fitMode: 'contain', label: this.strings.partner },
     });
@@ -129,7 +132,8 @@ export class Server {
   }
 
   /** @param {import('./types.js').Form} form */
-  start({ mode, interests, name }) {
+  start({ mode, interests, name, agreed, agreedToSamples }) {
+    this.#allowsSamples = agreed && agreedToSamples === true;
     this.#request('start', (roulette) => roulette.start({ mode, interests, name }));
   }
 
