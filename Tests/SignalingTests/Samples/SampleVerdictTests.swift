@@ -165,7 +165,8 @@ import Wire
         ada.start()
         legacy.next()
         ada.report()
-        let report = stage.changes.compactMap { if case .report(let report) = $0 { report } else { nil } }.first
-        #expect(stage.hub.warningReach(try #require(report).against) == .ignored)
+        let reports = stage.changes.compactMap { if case .report(let report) = $0 { report } else { nil } }
+        let report = try #require(reports.first)
+        #expect(stage.hub.warningReach(report.against) == .ignored)
     }
 }
