@@ -27,7 +27,7 @@ const streamMs = 10_000;
  * @property {import('../clock.js').Clock} [clock]
  * @property {() => boolean} [allowsSamples] whether the person has agreed that samples of their camera are sent to the server, whose operator
  *   checks video chats (`welcome.sampling` of the client says whether and how often). Asked before each sample. Without this option, no
- *   sample is taken or sent, and the person can chat all the same. So first tell the person about the check in the rules that they agree to
+ *   sample is taken or sent, and the person can chat all the same. Mention the check in the rules that the person agrees to
  * @property {(url: string, token: string, sample: Blob, signal: AbortSignal) => Promise<unknown>} [sendSample] sends a sample of the user's camera;
  *   tests replace it
  */
