@@ -258,7 +258,8 @@ import Wire
                 #expect(published.isEmpty)
                 return .received(authority.respond(to: request, published: published))
             }
-            #expect(course.failure?.code == .badResponse && course.failure?.reason.contains("other.example.com") == true)
+            let failure = try #require(course.failure)
+            #expect(failure.code == .badResponse && failure.reason.contains("other.example.com"))
         }
     }
 
