@@ -136,13 +136,13 @@ extension Setting {
             "Email address for messages of the authority."),
         Setting(
             "acme.challenge", \.acme.challenge, .choice,
-            "How the authority verifies the domains. http: on acme.httpPort. tls: on port.",
-            "Use tls if port 80 of this server cannot be reached from the Internet. The server's port must then be port "
-                + "443 from the Internet, and acme.httpPort is not opened."),
+            "How the authority verifies the domains. http: on port 80 (acme.httpPort). tls: on port 443, the port for HTTPS.",
+            "Use tls if port 80 of this server cannot be reached from the Internet. Then plain HTTP is not redirected."),
         Setting(
             "acme.httpPort", \.acme.httpPort, .integer(0...65535),
             "TCP port for plain HTTP, where the authority verifies the domains. Other requests are redirected to HTTPS.",
-            "The authority always connects to port 80, so use another port only if port 80 is forwarded to it."),
+            "The authority always connects to port 80, so use another port only if port 80 is forwarded to it. Not opened "
+                + "with acme.challenge: tls."),
         Setting(
             "acme.authorities", \.acme.authorities, .optional(.path),
             "PEM file of CA certificates to trust for connections to the authority, in addition to the system's."),
