@@ -1,3 +1,4 @@
+import NIOCore
 import NIOSSL
 
 /// What a new connection can use for TLS.
@@ -31,6 +32,8 @@ struct TLSContexts: Sendable {
             privateKey: .privateKey(try NIOSSLPrivateKey(bytes: pem, format: .pem)))
         configuration.minimumTLSVersion = .tlsv12
         configuration.applicationProtocols = [ClientHello.challengeProtocol]
+        // How long the connection may stay open after the server has ended it.
+        configuration.shutdownTimeout = .seconds(1)
         return try NIOSSLContext(configuration: configuration)
     }
 }
