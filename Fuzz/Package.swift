@@ -33,7 +33,7 @@ let package = Package(
             ],
             swiftSettings: watched
         ),
-        // Only the files that parse text from operators, proxies and push services, push endpoints, and the state machines of
+        // Only the files that parse text from operators, proxies and push services, push endpoints, the first message of TLS, the state machines of
         // Socket.IO, and the seal of what nodes post to each other.
         .target(
             name: "Server",

@@ -248,8 +248,7 @@ struct SetupPlanner {
 
     /// The TCP ports on which the server accepts browsers and the authority.
     private var ownTCPPorts: [Int] {
-        let configuration = plan.configuration
-        return [configuration.port] + (configuration.acme.domains.isEmpty ? [] : [configuration.acme.httpPort])
+        [plan.configuration.port, plan.configuration.plainHTTPPort].compactMap { $0 }
     }
 
     // MARK: nginx
@@ -286,8 +285,9 @@ struct SetupPlanner {
         switch mode {
         case .direct:
             plan.ports.append(.init(ports: configuration.port...configuration.port, purpose: "pages"))
-            let port = configuration.acme.httpPort
-            plan.ports.append(.init(ports: port...port, purpose: "the authority verifies the domain"))
+            if let port = configuration.plainHTTPPort {
+                plan.ports.append(.init(ports: port...port, purpose: "the authority verifies the domain"))
+            }
         case .proxy:
             plan.ports.append(.init(ports: 443...443, purpose: "nginx: pages"))
             plan.ports.append(.init(ports: 80...80, purpose: "nginx: certificates, and redirects to HTTPS"))
