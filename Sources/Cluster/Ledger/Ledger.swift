@@ -4,7 +4,7 @@
 /// In PostgreSQL the ledger is four objects:
 ///
 /// - a sequence, from which lives get their numbers
-/// - `node (node, life, started, alive_until, fenced, void_from, heir, epoch)`, one row for each life
+/// - `node (node, life, started, alive_until, fenced, void_from, heir, epoch, requested)`, one row for each life
 /// - `judge (timeline, started, since)`, one row: which server has been the ledger, and since when
 /// - `epoch (number, store UNIQUE, since)`: the states of Redis under which places have been claimed. The row with the largest
 ///   number is the current epoch
@@ -32,7 +32,7 @@
 /// For ``Terms/settlingOfServer`` after `judge.since` no life is fenced, except by ``begin(node:former:)``, and no places become void.
 ///
 /// **Errors.** An operation that throws may have been carried out. Each can be repeated.
-public protocol Ledger: Sendable {
+public protocol Ledger: NodeRequests {
     /// Begins a life of a node: takes the next number and inserts its row, which is unfenced and alive for
     /// ``Terms/leaseDuration``.
     ///
