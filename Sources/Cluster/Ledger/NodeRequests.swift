@@ -5,13 +5,14 @@
 public protocol NodeRequests: Sendable {
     /// Requests a state of a life.
     ///
-    ///     UPDATE node SET requested = … WHERE node, life AND NOT fenced
+    ///     INSERT INTO node_request SELECT life, state FROM node WHERE node, life AND NOT fenced
+    ///     ON CONFLICT (life) DO UPDATE SET state = …
     ///
     /// - Returns: false if the life is fenced.
     func request(_ state: NodeRecord.State, of tag: NodeTag) async throws(LedgerError) -> Bool
 
     /// Notes that a life has carried a request out. Does nothing if another one has replaced it.
     ///
-    ///     UPDATE node SET requested = NULL WHERE node, life AND requested = …
+    ///     DELETE FROM node_request WHERE life AND state = …
     func noteCarriedOut(_ state: NodeRecord.State, by tag: NodeTag) async throws(LedgerError)
 }
