@@ -573,6 +573,7 @@ extension ConfabServer {
     public static var metricsHelp: [String: String] {
         let parts = [
             GatewayMetrics.help, PushMetrics.help, WebhookMetrics.help, OperatingMetrics.help, TraceMetrics.help,
+            ClusterMetrics.help,
         ]
         return parts.reduce([:]) { all, help in all.merging(help) { first, _ in first } }
     }
