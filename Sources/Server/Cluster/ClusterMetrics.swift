@@ -96,11 +96,11 @@ final class ClusterMetrics: Sendable {
         redis.record(figures.isConnected ? 1 : 0)
         lease.record(figures.lease / .seconds(1))
         let total = figures.frozen / .seconds(1)
-        frozen.increment(
-            by: frozenSeconds.withLock { last in
-                defer { last = max(last, total) }
-                return max(0, total - last)
-            })
+        let added = frozenSeconds.withLock { last in
+            defer { last = max(last, total) }
+            return total - last
+        }
+        frozen.increment(by: added)
         for (kind, gauge) in places { gauge.record(figures.places[kind] ?? 0) }
         for (condition, gauge) in nodes { gauge.record(figures.nodes[condition] ?? 0) }
     }
