@@ -83,8 +83,7 @@ final class ClusterNode: MachinePlaces {
     var recordsReadAt: Cluster.Instant?
     /// Describes this node now, except for what only this class knows.
     let describe: () -> NodeRecord
-    /// The metrics of this node; nil if it has none.
-    var metrics: ClusterMetrics?
+    let metrics = ClusterMetrics()
     /// Posts letters to the other nodes, and receives theirs. Nil if this node posts none.
     var post: RedisPost?
     /// Whether people can reach this node, and the signs of it.
@@ -167,6 +166,7 @@ final class ClusterNode: MachinePlaces {
             self?.runner?.submit(received: items, handled: handled, carriedOut: carriedOut)
         }
         post.relieved = { [weak self] in self?.runner?.resumeReaders() }
+        post.stored = { [metrics] in metrics.recordPost($0) }
     }
 
     /// Whether the rules may act now.

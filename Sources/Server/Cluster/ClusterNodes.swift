@@ -36,6 +36,6 @@ extension ClusterNode: ClusterNodes {
         }
         (figures.lease, figures.frozen) = (leaseLeft(at: now), frozen.total(at: now))
         (figures.places, figures.nodes) = (registry.heldCounts, list.counts)
-        metrics?.record(figures)
+        metrics.record(figures)
     }
 }

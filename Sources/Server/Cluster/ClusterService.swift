@@ -63,9 +63,6 @@ struct ClusterService: Service {
                 describe: describing(life.tag, configuration, gateway.value, media),
                 eventLoop: gateway.eventLoop, logger: logger, clock: monotonic)
             node.post = post
-            let metrics = ClusterMetrics()
-            node.metrics = metrics
-            post.stored = { metrics.recordPost($0) }
             node.door = DoorWatch(pingInterval: configuration.rules.pingInterval, at: monotonic())
             node.doorTraffic = { [unowned gateway = gateway.value] in gateway.doorTraffic }
             node.wall = { .milliseconds(clock.wallNow.milliseconds) }
