@@ -13,7 +13,10 @@ import Wire
             #expect(answer.status == 200, "\(answer.text)")
             let object = try answer.object()
             #expect(object["asked"] == .string("n1") && object["seenMsAgo"] == .integer(300))
-            guard case .array(let values)? = object["nodes"] else { return _ = Issue.record("\(answer.text)") }
+            guard case .array(let values)? = object["nodes"] else {
+                Issue.record("the answer has no nodes: \(answer.text)")
+                return
+            }
             let nodes = values.compactMap { if case .object(let node) = $0 { node } else { nil } }
             #expect(nodes.map { $0["node"] } == [.string("n1"), .string("n2"), .string("n3")])
             #expect(nodes.map { $0["state"] } == [.string("serving"), .string("serving"), .string("fenced")])
