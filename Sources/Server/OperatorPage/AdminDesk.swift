@@ -1,3 +1,4 @@
+import Cluster
 import NIOCore
 import Signaling
 import Wire
@@ -159,6 +160,19 @@ struct AdminDesk: Sendable {
 
     /// Applies the stored bans now. `BanWatch` notices only changes of other processes.
     private func applyBans() async throws { try await gateway.applyBans(of: storage) }
+
+    // MARK: Nodes
+
+    /// Takes a node of the cluster out of service, or puts it back. Doing it again is harmless.
+    ///
+    /// - Returns: the response with the node.
+    func change(node name: String, _ state: NodeRecord.State) async throws -> GateResponse {
+        let gateway = gateway
+        let change = try await gateway.eventLoop.submit { try gateway.value.change(name, to: state) }.get()
+        try await change.finish(state)
+        try await storage.record(entry(state.auditAction, name))
+        return try await gateway.eventLoop.submit { try gateway.value.response(to: change, state, of: name) }.get()
+    }
 
     // MARK: Audit log
 

@@ -1,3 +1,4 @@
+import Cluster
 import HTTPTypes
 import Hummingbird
 import HummingbirdCore
@@ -61,6 +62,8 @@ struct AdminEndpoint: Service {
         (.post, "/admin/api/bans/lift", { try await $0.liftBan($1) }),
         (.get, "/admin/api/audit", { endpoint, _ in .audit(try await endpoint.desk.audit()) }),
         (.get, "/admin/api/recordings", { endpoint, _ in try await endpoint.recordings() }),
+        (.get, "/admin/api/nodes", { endpoint, _ in try await endpoint.nodes() }),
+        (.post, "/admin/api/nodes/:node", { try await $0.changeNode($1) }),
     ]
 
     func run() async throws {
@@ -218,6 +221,7 @@ struct AdminEndpoint: Service {
             var marks = AdminMarks()
             marks.sessions = gateway.value.runner.hub.overviewMark
             marks.newestSwitch = gateway.value.adminMedia.newestSwitch
+            marks.nodes = gateway.value.nodes.map { $0.list.nodes.map(AdminMarks.Node.init) }
             return marks
         }.get()
         guard var marks = found else { return nil }
@@ -230,9 +234,11 @@ struct AdminEndpoint: Service {
 
     private func overview(_ call: Call) async throws -> GateResponse {
         let since = call.request.uri.queryParameters.get("since").flatMap { Int64($0) } ?? .min
+        let gateway = desk.gateway
+        let node = try await gateway.eventLoop.submit { gateway.value.nodes?.list.asked.nodeName }.get()
         return .overview(
             figures.history, since: Timestamp(milliseconds: since), now: desk.clock.wallNow,
-            startedAt: figures.startedAt, certificateTrouble: figures.certificateTrouble)
+            startedAt: figures.startedAt, certificateTrouble: figures.certificateTrouble, node: node)
     }
 
     private func sessions(_ call: Call) async throws -> GateResponse {
@@ -306,6 +312,16 @@ struct AdminEndpoint: Service {
                     + "addresses.")
         }
         return subject
+    }
+
+    private func nodes() async throws -> GateResponse {
+        let gateway = desk.gateway
+        return try await gateway.eventLoop.submit { try gateway.value.nodeList() }.get().response
+    }
+
+    private func changeNode(_ call: Call) async throws -> GateResponse {
+        let name = call.context.parameters.get("node") ?? ""
+        return try await desk.change(node: name, try NodeRecord.State(requested: call.body))
     }
 
     private func recordings() async throws -> GateResponse {

@@ -1,3 +1,4 @@
+import Cluster
 import Signaling
 import Synchronization
 import Wire
@@ -11,14 +12,29 @@ struct AdminMarks: Equatable, Sendable {
     var newestSwitch: Timestamp?
     /// The reports and the audit log, which has every ban.
     var moderation = ModerationMark()
+    /// The nodes of the cluster; nil if the server is alone.
+    var nodes: [Node]?
+
+    /// What makes a node's row another one. How much it does changes all the time.
+    struct Node: Equatable, Sendable {
+        var tag: NodeTag
+        var condition: NodeCondition
+        var requested: NodeRecord.State?
+
+        init(_ node: NodeList.Node) { (tag, condition, requested) = (node.tag, node.condition, node.requested) }
+    }
 
     /// The views that have changed since `earlier`, by the names of their requests; all of them if there is nothing earlier.
     func changes(since earlier: AdminMarks?) -> [String] {
-        guard let earlier else { return ["overview", "sessions", "reports", "bans", "audit"] }
+        guard let earlier else {
+            return ["overview", "sessions", "reports", "bans", "audit"] + (nodes == nil ? [] : ["nodes"])
+        }
         var views: [String] = []
         if sample != earlier.sample { views.append("overview") }
         if (sessions, newestSwitch) != (earlier.sessions, earlier.newestSwitch) { views.append("sessions") }
         if moderation != earlier.moderation { views += ["reports", "bans", "audit"] }
+        // Their load is shown as often as this server's.
+        if let nodes, nodes != earlier.nodes || sample != earlier.sample { views.append("nodes") }
         return views
     }
 

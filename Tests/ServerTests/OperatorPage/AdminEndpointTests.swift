@@ -32,12 +32,13 @@ import Wire
     }
 
     private static func withDesk(
-        logger: Logger? = nil, _ configure: (inout ConfabConfiguration) -> Void = { _ in },
+        logger: Logger? = nil, nodes: TestServerNodes? = nil,
+        _ configure: (inout ConfabConfiguration) -> Void = { _ in },
         _ body: @escaping @Sendable (TestServer, Desk) async throws -> Void
     ) async throws {
         let admin = AdminPort()
         try await TestServer.run(
-            logger: logger, admin: admin,
+            logger: logger, nodes: nodes, admin: admin,
             {
                 $0.admin.port = 0
                 $0.admin.token = SecretText(token)
@@ -235,6 +236,42 @@ import Wire
             #expect(page["count"] == .integer(2) && page["from"] == .integer(1) && page["pageSize"] == .integer(25))
             let reports = try await desk.ask("GET", "/admin/api/reports?all=1").object()
             #expect(reports["openCount"] == .integer(0))
+        }
+    }
+
+    @Test("in a cluster, nodes are listed, drained and put back, which the audit log has")
+    func nodes() async throws {
+        let requests = TestNodes.Requests()
+        try await Self.withDesk(nodes: .fake(requests)) { server, desk in
+            #expect(try await desk.ask("GET", "/admin/api/nodes", token: nil).status == 401)
+            #expect(try await desk.ask("POST", "/admin/api/nodes/n1", "{}", token: nil).status == 401)
+            #expect(try await desk.ask("GET", "/admin/api/overview").object()["node"] == .string("n1"))
+            let names = try await desk.list("/admin/api/nodes", "nodes").map { $0["node"] }
+            #expect(names == [.string("n1"), .string("n2"), .string("n3")])
+
+            let other = try await desk.ask("POST", "/admin/api/nodes/n2", #"{"state":"draining"}"#)
+            #expect(try other.object()["requested"] == .string("draining"))
+            #expect(requests.all == [TestNodes.second: .draining])
+            let own = try await desk.ask("POST", "/admin/api/nodes/n1", #"{"state":"draining"}"#)
+            #expect(try own.object()["state"] == .string("draining"))
+            #expect(try await desk.place.ask("GET", "/ready").status == 404)
+            #expect(try await desk.ask("POST", "/admin/api/nodes/n1", #"{"state":"serving"}"#).status == 200)
+            #expect(try await desk.place.ask("GET", "/ready").status == 200)
+            let entries = try await desk.list("/admin/api/audit", "entries")
+            #expect(
+                entries.map { $0["action"] } == [.string("node.serve"), .string("node.drain"), .string("node.drain")])
+            #expect(entries.map { $0["subject"] } == [.string("n1"), .string("n1"), .string("n2")])
+
+            #expect(try await desk.ask("POST", "/admin/api/nodes/n3", #"{"state":"draining"}"#).code == "not_found")
+            #expect(try await desk.ask("POST", "/admin/api/nodes/n1", #"{"state":"away"}"#).code == "malformed")
+        }
+    }
+
+    @Test("a server that is alone lists no nodes, and its overview names none")
+    func alone() async throws {
+        try await Self.withDesk { _, desk in
+            #expect(try await desk.ask("GET", "/admin/api/nodes").code == "not_found")
+            #expect(try await desk.ask("GET", "/admin/api/overview").object()["node"] == nil)
         }
     }
 

@@ -1,3 +1,4 @@
+import Cluster
 import Foundation
 import NIOConcurrencyHelpers
 import Signaling
@@ -150,6 +151,26 @@ import Wire
         #expect(try await reading.value(at: start + .seconds(1)) == 7)
     }
 
+    @Test("in a cluster, the nodes are named when one has changed, and with each sample")
+    func nodes() throws {
+        let tag = try #require(NodeTag(node: 1, life: 7))
+        func marks(_ condition: NodeCondition) -> AdminMarks {
+            var record = NodeRecord(
+                tag: tag, url: "", socketAddress: "", region: "", version: "1.0",
+                letters: .init(speaks: 1, reads: 1...1))
+            record.condition = condition.rawValue
+            let list = NodeList(asked: record, lease: .seconds(2), view: nil, age: nil, others: [])
+            return AdminMarks(sample: start, nodes: list.nodes.map(AdminMarks.Node.init))
+        }
+        #expect(AdminMarks().changes(since: nil).contains("nodes") == false)
+        #expect(marks(.serving).changes(since: nil).contains("nodes"))
+        #expect(marks(.serving).changes(since: marks(.serving)) == [])
+        #expect(marks(.draining).changes(since: marks(.serving)) == ["nodes"])
+        var later = marks(.serving)
+        later.sample = start + .seconds(5)
+        #expect(later.changes(since: marks(.serving)) == ["overview", "nodes"])
+    }
+
     @Test("a limited number of pages is notified, and a place is free again when a page leaves")
     func places() throws {
         let watchers = AdminWatchers()
@@ -196,7 +217,7 @@ import Wire
         func text() -> String {
             let response = GateResponse.overview(
                 keeper.history, since: start, now: start, startedAt: start,
-                certificateTrouble: keeper.certificateTrouble)
+                certificateTrouble: keeper.certificateTrouble, node: nil)
             return String(decoding: response.body, as: UTF8.self)
         }
         #expect(!text().contains("certificateTrouble"))

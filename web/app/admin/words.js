@@ -93,6 +93,7 @@ export function noteText({ tone, act, subject, text, obstacle }, words) {
     case 'warn': return tone === 'good' ? words.done.warn : obstacle === 'ignored' ? words.done.warningIgnored : words.done.notWarned;
     case 'dismiss': return words.done.dismiss;
     case 'lift': return words.done.lift(subject);
+    case 'node': return words.done[act.state](subject);
     default: return words.done.ban(subject);
   }
 }
