@@ -193,7 +193,7 @@ final class LoadNode: @unchecked Sendable {
         }
     }
 
-    /// A person leaves, another one comes, and the places of that person's contacts are looked up.
+    /// A person leaves, another one comes, and the places of the contacts of both are looked up.
     private func replacePerson() {
         if let index = holdings.indices.randomElement(using: &random) {
             holdings.swapAt(index, holdings.count - 1)

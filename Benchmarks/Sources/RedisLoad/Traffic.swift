@@ -18,9 +18,9 @@ struct Traffic {
     /// How many seconds a person stays, on average. With the number of people it determines how many arrive, each of whom claims a
     /// place, and how many leave, each of whom releases one.
     static let stay = 1200.0
-    /// The places that are looked up when a person arrives, which are those of the contacts. An assumption: strangers in the roulette
-    /// have none, and people who call each other have a dozen.
-    static let lookUps = 5
+    /// The places that are looked up for a person who comes and one who goes: those of their contacts, five for each. An assumption:
+    /// strangers in the roulette have none, and people who call each other have more.
+    static let lookUps = 10
     /// The letters that follow each other to one node in a turn, and share an entry. An assumption; the other measurement shows
     /// what it is worth.
     static let run = 2
