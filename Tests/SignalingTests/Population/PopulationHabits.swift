@@ -32,7 +32,7 @@ enum PopulationHabit {
     /// The time until a line of text in a chat, and between two lines of a person in a room.
     static let line = Duration.seconds(20)
     static let roomLine = Duration.seconds(60)
-    /// How long somebody who makes calls waits for the next one, and how long a call lasts.
+    /// How long a person who makes calls waits before the next one, and how long a call lasts.
     static let callPause = Duration.seconds(3600)
     static let call = Duration.seconds(180)
     /// How long it rings before the callee accepts.

@@ -14,7 +14,7 @@ private enum PopulationRun {
     static let isMeasured = number("CONFAB_MODEL_PEOPLE") != nil
     static let people = number("CONFAB_MODEL_PEOPLE") ?? 1200
     static let nodes = min(200, number("CONFAB_MODEL_NODES") ?? (isMeasured ? 8 : 3))
-    static let minutes = number("CONFAB_MODEL_MINUTES") ?? (isMeasured ? 10 : 2)
+    static let minutes = number("CONFAB_MODEL_MINUTES") ?? (isMeasured ? 10 : 1)
     static let seed = ModelRun.seed
 
     /// The resident memory of this process in bytes; nil where the kernel does not show it.
@@ -28,8 +28,8 @@ private enum PopulationRun {
 
 /// A population on many nodes: what must be true, and what a person costs.
 @Suite struct PopulationTests {
-    /// How long everyone takes to come. A node admits some thousand people a second, so this is not much less than in life.
-    private static let filling = Duration.seconds(120)
+    /// How long everyone takes to come.
+    private static let filling = Duration.seconds(PopulationRun.isMeasured ? 120 : 20)
     private static let calm = Duration.seconds(60)
 
     @Test func `a population on many nodes keeps the rules of a cluster`() {

@@ -14,7 +14,8 @@ extension PopulationWorld {
 
     /// A person was matched: with one other person of the same node, and only if they were waiting.
     func judge(_ matched: RouletteNotice.Matched, _ person: Int) {
-        guard residents[person].state == .searching else {
+        // A person who has just come back may be idle: the search of the lost connection continues.
+        guard [.searching, .idle].contains(residents[person].state) else {
             return fail("person \(person) was matched while \(residents[person].state)")
         }
         guard let first = matches[matched.match]?.first else {
@@ -47,7 +48,7 @@ extension PopulationWorld {
         case .chatting:
             let id = match(of: person)
             guard var match = matches[id] else { return }
-            // Somebody who disconnects at that moment does not hear of the match.
+            // A person who disconnects at that moment does not hear of the match.
             match.left += 1
             matches[id] = match.left < (match.second == nil ? 1 : 2) ? match : nil
         case .inRoom:

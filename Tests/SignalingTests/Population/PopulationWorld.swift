@@ -54,7 +54,11 @@ final class PopulationWorld {
         }
     }
 
-    func beCalm() { isCalm = true }
+    /// Nobody begins anything more, and everyone who is away comes back soon.
+    func beCalm() {
+        isCalm = true
+        for person in residents.indices where !residents[person].isConnected { comeBack(person, after: .seconds(1)) }
+    }
 
     /// Passes time. Everything happens at the time when it is due, until something is at fault.
     func pass(_ duration: Duration) {
