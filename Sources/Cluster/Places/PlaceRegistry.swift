@@ -104,7 +104,7 @@ public struct PlaceRegistry: Sendable {
     /// Questions that may wait while Redis is away. Each is some hundred bytes.
     static let maxQuestions = 100_000
     /// Places in one command, so that Redis is not blocked for more than about a millisecond.
-    static let chunk = 500
+    public static let chunk = 500
 
     /// The life whose places these are.
     public let tag: NodeTag
