@@ -85,6 +85,18 @@ struct ComposePlanTests {
             ])
     }
 
+    @Test("a file whose line was written late is placed at its own beginning")
+    func lateFile() {
+        let file = ArchivedFile(stream: "x", name: "x.webm", codec: .vp8, start: .milliseconds(400))
+        let plan = Self.plan([
+            (0, Self.stream("x")), (0, Self.stream("y")), (1_200, .audio(stream: "y", isOn: false)),
+            (1_200, .file(file)), (2_000, .end(reason: "")),
+        ])
+        #expect(Self.text(plan) == ["0..<10", "10..<50 | x 0,0 640x480"])
+        #expect(plan.chunks.last?.sources.first?.start == 400)
+        #expect(plan.heard == [HeardSource(file: "x.webm", start: 400, ranges: [400..<2_000])])
+    }
+
     @Test("the last frame of a file stays until the first frame of the stream's next file")
     func nextFile() {
         let lines: [(Int64, ArchiveEvent)] = [

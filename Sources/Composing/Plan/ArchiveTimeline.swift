@@ -106,8 +106,9 @@ extension ArchiveTimeline {
             }
         }
 
-        private mutating func takeOfStream(_ event: ArchiveEvent, at time: Int64) {
+        private mutating func takeOfStream(_ event: ArchiveEvent, at lineTime: Int64) {
             guard let id = event.stream else { return }
+            var time = lineTime
             var stream = streams[id] ?? include(id)
             switch event {
             case .stream(let description):
@@ -119,6 +120,7 @@ extension ArchiveTimeline {
                 let fallback = SourceFacts(hasVideo: file.codec != .opus, hasAudio: false)
                 var known = facts[file.name] ?? fallback
                 if file.codec == .opus { known.hasVideo = false }
+                time = file.begin(line: .milliseconds(lineTime)).wholeMilliseconds
                 stream.file = OpenFile(name: file.name, start: time, facts: known)
                 stream.isHere = true
                 if let length = known.duration, !timeline.isComplete { longest = max(longest, time + length) }

@@ -136,7 +136,7 @@ final class StreamRecording: RingStream {
         (file, fileStart) = (opened, time)
         writer = WebMWriter(
             video: video, date: archive.wallClock(time).nanosecondsSince2001, application: archive.application)
-        archive.log(.file(ArchivedFile(stream: "\(stream)", name: name, codec: video.codec)), at: time)
+        archive.logBeginning(of: ArchivedFile(stream: "\(stream)", name: name, codec: video.codec), at: time)
     }
 
     private func end(at time: MediaTime) throws(RecordingError) {
