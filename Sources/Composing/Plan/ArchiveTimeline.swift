@@ -51,11 +51,13 @@ struct ArchiveTimeline {
     /// Whether the log has its last line.
     var isComplete = false
 
-    /// - Parameter facts: the readable files by name. A file that is not in it is black and silent.
-    init(_ log: ArchiveLog, facts: [String: SourceFacts]) {
+    /// - Parameters:
+    ///   - facts: the readable files by name. A file that is not in it is black and silent.
+    ///   - soFar: how much was recorded until now; nil if the archive has ended.
+    init(_ log: ArchiveLog, facts: [String: SourceFacts], soFar: Int64? = nil) {
         var builder = Builder(facts: facts)
         for line in log.lines { builder.take(line.event, at: line.time.wholeMilliseconds) }
-        builder.finish()
+        builder.finish(at: soFar)
         self = builder.timeline
     }
 
@@ -198,8 +200,8 @@ extension ArchiveTimeline {
             timeline.heard.append(span)
         }
 
-        mutating func finish() {
-            if !timeline.isComplete { timeline.end = max(timeline.end, longest) }
+        mutating func finish(at soFar: Int64?) {
+            if !timeline.isComplete { timeline.end = max(timeline.end, soFar ?? longest) }
             timeline.end = min(timeline.end, ArchiveLog.maxTime.wholeMilliseconds)
             for id in streams.keys.sorted() {
                 guard var stream = streams[id] else { continue }

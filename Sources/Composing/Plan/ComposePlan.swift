@@ -76,9 +76,14 @@ public struct ComposePlan: Hashable, Sendable {
     /// What differs from the event log, in sentences for the operator.
     public var notes: [String] = []
 
-    /// - Parameter facts: the readable files by name. A file that the log names and that is not here becomes a black cell.
-    public init(_ log: ArchiveLog, facts: [String: SourceFacts], options: ComposeOptions = ComposeOptions()) {
-        let timeline = ArchiveTimeline(log, facts: facts)
+    /// - Parameters:
+    ///   - facts: the readable files by name. A file that the log names and that is not here becomes a black cell.
+    ///   - soFar: the milliseconds that were recorded until now, for an archive that is still recorded. The plan then ends there, and
+    ///     ``settled(at:)`` are the chunks that are also in the plan of the whole archive.
+    public init(
+        _ log: ArchiveLog, facts: [String: SourceFacts], options: ComposeOptions = ComposeOptions(), soFar: Int64? = nil
+    ) {
+        let timeline = ArchiveTimeline(log, facts: facts, soFar: soFar)
         let opening = timeline.opening ?? ArchiveOpening(id: "", session: "")
         canvas = options.canvas ?? opening.canvas ?? ArchiveCanvas()
         hasAudio = options.hasAudio ?? opening.hasAudio
