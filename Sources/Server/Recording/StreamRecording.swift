@@ -55,8 +55,8 @@ final class StreamRecording: RingStream {
         case .source(let format, let isNew): _ = recorder?.begin(format, isNew: isNew, now: now)
         case .report(let isVideo, let ntp, let timestamp, let arrivedAt):
             recorder?.report(isVideo: isVideo, ntp: ntp, timestamp: timestamp, arrival: arrivedAt)
-        case .forwarded(let isVideo, let isOn):
-            archive.log(.forwarded(stream, isVideo: isVideo, isOn), at: now)
+        case .forwarded(let isVideo, let isOn, let time):
+            archive.log(.forwarded(stream, isVideo: isVideo, isOn), at: time)
             recorder?.setForwarded(isVideo: isVideo, isOn, now: now)
         case .ended: endedRouters += 1
         }
