@@ -47,6 +47,8 @@ struct ArchiveTimeline {
     var heard: [Span] = []
     var layouts: [Change<ArchiveLayout>] = []
     var classes: [Change<(stream: String, classes: [String])>] = []
+    /// The width of a stream's video divided by its height.
+    var aspects: [Change<(stream: String, aspect: Double)>] = []
     var end: Int64 = 0
     /// Whether the log has its last line.
     var isComplete = false
@@ -103,7 +105,9 @@ extension ArchiveTimeline {
                 timeline.layouts.append(Change(time: time, value: opening.layout ?? ArchiveLayout()))
             case .layout(let layout): timeline.layouts.append(Change(time: time, value: layout))
             case .end: timeline.isComplete = true
-            case .began, .fileEnd, .failed, .pause, .resume, .size, .lost, .audio: break
+            case .size(let stream, let width, let height):
+                timeline.aspects.append(Change(time: time, value: (stream, Double(width) / Double(height))))
+            case .began, .fileEnd, .failed, .pause, .resume, .lost, .audio: break
             default: takeOfStream(event, at: time)
             }
         }
