@@ -100,7 +100,7 @@ let package = Package(
         // UDP sockets that send and receive many packets per system call. Shared by the server and the headless clients,
         // which must not import each other.
         .target(name: "Datagrams", dependencies: ["CSockets", "RTC"], swiftSettings: packetSettings),
-        // Where streams are drawn in a composed recording. It has no I/O.
+        // Where streams are drawn: in a composed recording, in a broadcast, and in a room of the app. It has no I/O.
         .target(name: "Layout", swiftSettings: settings),
         .testTarget(name: "LayoutTests", dependencies: ["Layout", "TestSupport"], swiftSettings: settings),
         // Media files, and the frames in them. Shared by the server's recordings and by the headless clients, which must not
@@ -227,7 +227,7 @@ let package = Package(
         .executableTarget(name: "EmbedTool", swiftSettings: settings),
         .plugin(name: "EmbedWeb", capability: .buildTool(), dependencies: ["EmbedTool"]),
         // The screens and calls of the iOS app without SwiftUI and CallKit, so that they can be tested on Linux.
-        .target(name: "AppModel", dependencies: ["Confab", "Wire"], swiftSettings: settings),
+        .target(name: "AppModel", dependencies: ["Confab", "Layout", "Wire"], swiftSettings: settings),
         .testTarget(
             name: "AppModelTests", dependencies: ["AppModel", "Confab", "TestSupport", "Wire"], exclude: ["Screens"],
             swiftSettings: settings

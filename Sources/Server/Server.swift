@@ -216,7 +216,9 @@ public struct ConfabServer: Sendable {
             Recorder.make(configuration, media: media?.plane, clock: clock, logger: logger, report: report)
         }
         let composer = FFmpegComposer(
-            configuration.archives.ffmpeg, folder: configuration.recordingFolder, logger: logger
+            configuration.archives.ffmpeg, folder: configuration.recordingFolder,
+            minFreeSpace: Int64(clamping: configuration.recording.minFreeSpace), logger: logger,
+            wallClock: { clock.wallNow }
         ) { input in
             gateway.eventLoop.execute { gateway.value.runner.submit(input) }
         }
