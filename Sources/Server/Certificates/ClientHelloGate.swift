@@ -6,7 +6,7 @@ import NIOTLS
 ///
 /// An authority that verifies a domain gets the certificate of the challenge, and all other clients the server's certificate.
 /// NIOSSL can choose a certificate by the name (SNI) only, so browsers would also get the challenge's certificate. Only
-/// connections that begin while a challenge is pending have this handler. The limits of time are those of the handler behind it,
+/// connections that begin while a challenge is pending have this handler. The time limits are those of the handler behind it,
 /// `HTTPGate`, which also limits the handshake.
 final class ClientHelloGate: ChannelDuplexHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
