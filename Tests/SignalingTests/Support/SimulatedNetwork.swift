@@ -235,7 +235,7 @@ final class SimulatedNetwork {
                 breakDown(socket)
             case .persist, .media, .reply, .answer, .query, .push, .deleteFile, .reach, .releasePlace, .post,
                 .recording,
-                .broadcast, .compose:
+                .broadcast, .compose, .composeAhead:
                 break
             }
         }
