@@ -89,8 +89,8 @@ public struct FFmpegArguments: Sendable {
         return ["-threads", "1", "-reinit_filter", "0"] + seek + ["-i", file]
     }
 
-    /// Reads a part of a file that is still being recorded. It has no index, so without the places of its clusters, ffmpeg would read all
-    /// of it, with each chunk more.
+    /// Reads a part of a file that is still being recorded. Such a file has no index, so with `-ss`, ffmpeg would read everything before
+    /// the chunk. Names of recorded files (`ArchiveFileName.isValid`) have no characters that these protocols interpret.
     private func input(_ file: String, _ range: RecordedRange) -> [String] {
         let parts = [range.header, range.clusters].map {
             "subfile,,start,\($0.lowerBound),end,\($0.upperBound),,:\(file)"

@@ -6,8 +6,8 @@ import Signaling
 import Synchronization
 import Wire
 
-/// Composes archives with ffmpeg, one after another, with a low priority (`ComposeQueue`). If none waits, it composes what is settled of
-/// those that are being recorded, so that little is left at their end.
+/// Composes archives with ffmpeg, one after another, with a low priority (`ComposeQueue`). If none waits, it composes settled chunks of
+/// archives that are being recorded, so that little is left to do when they stop.
 ///
 /// When the server stops, the work that is left is done after the next start: the hub asks for it again. Without ffmpeg, archives wait
 /// until it is installed.
@@ -29,7 +29,7 @@ final class FFmpegComposer: ArchiveComposer {
     ///
     /// - Parameters:
     ///   - name: the path of ffmpeg, or the name of a command in `PATH`.
-    ///   - minFreeSpace: the free bytes below which nothing is composed of archives that are being recorded. Recordings need the space.
+    ///   - minFreeSpace: with fewer free bytes, archives are not composed while they are recorded, because recordings need the space.
     ///   - retry: how long to wait before an archive is tried again that cannot be composed now.
     ///   - wallClock: the time of day, by the clock of the recorder.
     ///   - report: receives `Input.composed`, `notComposed` and `composingWaits`. Called in no particular thread.

@@ -2,7 +2,8 @@ import Composing
 import Signaling
 import Wire
 
-/// The archives that are being recorded and will be composed: of which to compose a chunk next. Each gets its turn.
+/// The archives that are being recorded and will be composed. They take turns: each call of `next` returns a chunk of the one that has
+/// waited longest.
 struct RecordedArchives {
     typealias Instant = ContinuousClock.Instant
 
