@@ -168,6 +168,7 @@ private struct ComposeLoop: Sendable {
 
     /// Composes a chunk of an archive that is being recorded, if it is settled. A failure is left to the end of the archive.
     private func composeAhead(_ chunk: RecordedArchives.Chunk) async {
+        let begin = ContinuousClock.now
         var outcome = RecordedArchives.Outcome.failed
         if space.admits(free: RecordingFolder.freeSpace(folder)) {
             do {
@@ -180,7 +181,8 @@ private struct ComposeLoop: Sendable {
                     metadata: ["archive": "\(chunk.archive.id)", "error": "\(error)"])
             }
         }
-        waiting.archives.withLock { $0.endChunk(chunk, outcome, now: .now) }
+        let end = ContinuousClock.now
+        waiting.archives.withLock { $0.endChunk(chunk, outcome, after: end - begin, now: end) }
     }
 
     private func postpone(_ archive: ArchiveID, _ obstacle: ComposingObstacle, _ error: String) {
