@@ -6,9 +6,9 @@ public struct FFmpegCommand: Hashable, Sendable {
     /// All arguments, of which the last one is the output.
     public var arguments: [String]
 
-    /// Returns a number that differs if the arguments, or the sizes of the files, do: FNV-1a, which is the same in every process.
+    /// Returns a number that differs if the arguments or the sizes do: FNV-1a, which is the same in every process.
     ///
-    /// - Parameter sizes: the sizes of the inputs in bytes.
+    /// - Parameter sizes: for each input, the number of bytes at its beginning on which the output depends.
     public func key(sizes: [Int64]) -> UInt64 {
         var hash: UInt64 = 0xcbf2_9ce4_8422_2325
         func add(_ text: String) {
