@@ -58,9 +58,9 @@ final class PopulationCluster {
     private(set) var figures = Figures()
     private(set) var now: Timestamp
     private(set) var fault: String?
-    private var deliveries = PopulationLine<Delivery>()
-    private var questions = PopulationLine<Question>()
-    private var entries = PopulationLine<Entry>()
+    private var deliveries = PopulationQueue<Delivery>()
+    private var questions = PopulationQueue<Question>()
+    private var entries = PopulationQueue<Entry>()
     /// For each receiver and sender.
     private var unpackers: [[LetterUnpacker]]
 
@@ -141,7 +141,7 @@ final class PopulationCluster {
             case .releasePlace(let key): ask(.release(key), by: node)
             case .post(let receiver, let letter): pack(letter, to: receiver, &posted)
             case .push, .media: break
-            case .recording, .broadcast, .compose, .composeAhead, .deleteFile, .reply, .answer:
+            case .recording, .broadcast, .composeAhead, .compose, .deleteFile, .reply, .answer:
                 fail("an effect that nothing here causes: \(effect)")
             }
         }
