@@ -23,17 +23,17 @@ extension ComposeJob {
     ///   - now: the time of day, by the clock of the recorder.
     /// - Throws: `ComposeError`, or `CancellationError` if the task is cancelled.
     public func compose(chunk index: Int, at now: Timestamp) async throws -> Step {
-        guard FileManager.default.fileExists(atPath: "\(folder)/\(ArchiveFileName.log)") else { return .ended }
-        let files = try JobFiles(folder: URL(filePath: folder).standardizedFileURL.path)
-        defer { files.unlock() }
-        files.removeUnfinished()
-        let log = try log(files)
+        let directory = URL(filePath: folder).standardizedFileURL.path
+        let recorded = JobFiles(reading: directory)
+        // An archive with a manifest is complete. If the disk was full, its log may have no last line.
+        guard recorded.exists(ArchiveFileName.log), !recorded.exists(ArchiveFileName.manifest) else { return .ended }
+        let log = try log(recorded)
         guard !log.isComplete else { return .ended }
         let soFar = log.recordedTime(at: now).wholeMilliseconds
-        let plan = ComposePlan(log, facts: facts(of: log, files.factsSoFar), options: options, soFar: soFar)
+        let plan = ComposePlan(log, facts: facts(of: log, recorded.factsSoFar), options: options, soFar: soFar)
         guard plan.canvas.isPossible, index < plan.settled(at: soFar) else { return .tooEarly }
         let chunk = plan.chunks[index]
-        let clusters = files.clusters(of: [chunk])
+        let clusters = recorded.clusters(of: [chunk])
         let complete = log.completeFiles
         var ranges: [String: RecordedRange] = [:]
         for source in chunk.sources {
@@ -42,6 +42,10 @@ extension ComposeJob {
             ranges[file] = range
         }
         let installation = try await FFmpegInstallation.find(ffmpeg)
+        // Not earlier: most looks find nothing to do, and should leave the folder as it is.
+        let files = try JobFiles(folder: directory)
+        defer { files.unlock() }
+        files.removeUnfinished()
         let run = ComposeRun(job: self, files: files, plan: plan, clusters: clusters, ffmpeg: installation)
         try await run.settledChunk(index, ranges: ranges)
         return .done
