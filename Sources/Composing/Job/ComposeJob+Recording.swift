@@ -21,8 +21,11 @@ extension ComposeJob {
     /// - Parameters:
     ///   - index: the number of the chunk.
     ///   - now: the time of day, by the clock of the recorder.
+    ///   - finder: finds ffmpeg. Use the same one for all chunks.
     /// - Throws: `ComposeError`, or `CancellationError` if the task is cancelled.
-    public func compose(chunk index: Int, at now: Timestamp) async throws -> Step {
+    public func compose(
+        chunk index: Int, at now: Timestamp, finder: FFmpegFinder = FFmpegFinder()
+    ) async throws -> Step {
         let directory = URL(filePath: folder).standardizedFileURL.path
         let recorded = JobFiles(reading: directory)
         // An archive with a manifest is complete. If the disk was full, its log may have no last line.
@@ -41,7 +44,7 @@ extension ComposeJob {
             guard let range = clusters[file].flatMap({ chunk.range(of: source, $0) }) else { return .tooEarly }
             ranges[file] = range
         }
-        let installation = try await FFmpegInstallation.find(ffmpeg)
+        let installation = try await finder.find(ffmpeg)
         // Not earlier: most looks find nothing to do, and should leave the folder as it is.
         let files = try JobFiles(folder: directory)
         defer { files.unlock() }

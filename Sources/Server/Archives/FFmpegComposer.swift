@@ -88,6 +88,8 @@ private struct ComposeLoop: Sendable {
     let waiting: FFmpegComposer.Waiting
     /// The path of ffmpeg, or the name of a command in `PATH`. It is looked for with each archive.
     let ffmpeg: String
+    /// Looks for it with each chunk of an archive that is being recorded.
+    let finder = FFmpegFinder()
     /// The folder of all archives.
     let folder: String
     let space: RecordingSpace
@@ -172,7 +174,8 @@ private struct ComposeLoop: Sendable {
         var outcome = RecordedArchives.Outcome.failed
         if space.admits(free: RecordingFolder.freeSpace(folder)) {
             do {
-                outcome = .step(try await job(chunk.archive).compose(chunk: chunk.index, at: wallClock()))
+                outcome = .step(
+                    try await job(chunk.archive).compose(chunk: chunk.index, at: wallClock(), finder: finder))
             } catch {
                 // The server stops.
                 guard !Task.isCancelled else { return }
