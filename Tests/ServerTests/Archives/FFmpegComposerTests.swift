@@ -91,7 +91,7 @@ struct FFmpegComposerTests: StorageFixtures {
     }
 
     /// A machine on which time passes and space becomes free when the test says so.
-    private final class Machine: Sendable {
+    private final class SimulatedMachine: Sendable {
         private struct State {
             var passed = Duration.zero
             var free: Int64 = 0
@@ -159,7 +159,7 @@ struct FFmpegComposerTests: StorageFixtures {
     @Test("chunks are composed while an archive is recorded: after the interval, if there is space, one after another")
     func ahead() async throws {
         try await withDirectory { directory in
-            let (place, machine) = (try Place(directory, ids), Machine())
+            let (place, machine) = (try Place(directory, ids), SimulatedMachine())
             try place.record(ids[0])
             let composer = place.composer(minFreeSpace: 1000, machine.surroundings) { machine.wallClock }
             func sleeps(until times: [Int]) async throws {
