@@ -14,7 +14,7 @@ import Wire
         "10.0.0.0/8", "stun:s.example", "turn:t.example", "192.0.2.1", "/tmp/x", "12345678",
         "00112233445566778899aabbccddeeff0011223344556677", "mailto:a@b.example", "a.example", "20s", "ABCDEFGHIJ",
         "postgresql://", "7Mbit/s", "operators", "5", "nearby", "redis://a.example",
-        "ask", "720", "0.5", "x-a=b",
+        "ask", "tls", "720", "0.5", "x-a=b",
     ]
 
     private static func other(_ setting: Setting) -> ConfabConfiguration? {
