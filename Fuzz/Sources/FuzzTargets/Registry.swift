@@ -36,6 +36,7 @@ extension FuzzTarget {
         .rtpPackets,
         .headerExtensions,
         .rtcpPackets,
+        .relayMessages,
         .reception,
         .vp8,
         .vp9,

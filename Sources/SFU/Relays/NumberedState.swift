@@ -1,0 +1,39 @@
+import RTC
+
+/// A state that one end of a relay tells the other. Only the newest value counts. It is sent at once, and repeated until it is
+/// acknowledged.
+struct NumberedState<Value: Equatable> {
+    /// The time between two repetitions. Longer than the round trip between nodes of a region, so that nothing is repeated without
+    /// a loss.
+    static var repeatInterval: MediaInterval { .milliseconds(100) }
+
+    private(set) var value: Value
+    /// The number of the value, from 1.
+    private(set) var number: UInt32 = 1
+    private var acknowledged: UInt32 = 0
+    /// When the value was last sent; nil if it is new.
+    private var sentAt: MediaTime?
+
+    init(_ value: Value) { self.value = value }
+
+    var isAcknowledged: Bool { acknowledged == number }
+
+    /// Replaces the value. Does nothing if it is the same.
+    mutating func set(_ value: Value) {
+        guard value != self.value else { return }
+        (self.value, sentAt) = (value, nil)
+        number &+= 1
+    }
+
+    /// The other end has applied the value with this number.
+    mutating func acknowledge(_ number: UInt32) {
+        if number <= self.number { acknowledged = max(acknowledged, number) }
+    }
+
+    /// Returns whether the value must be sent now, and records that it is.
+    mutating func takeDue(now: MediaTime) -> Bool {
+        guard !isAcknowledged, sentAt.map({ now - $0 >= Self.repeatInterval }) ?? true else { return false }
+        sentAt = now
+        return true
+    }
+}
