@@ -8,13 +8,16 @@ struct NumberedState<Value: Equatable> {
     static var repeatInterval: MediaInterval { .milliseconds(100) }
 
     private(set) var value: Value
-    /// The number of the value, from 1.
-    private(set) var number: UInt32 = 1
-    private var acknowledged: UInt32 = 0
+    /// The number of the value.
+    private(set) var number: UInt32
+    private var acknowledged: UInt32
     /// When the value was last sent; nil if it is new.
     private var sentAt: MediaTime?
 
-    init(_ value: Value) { self.value = value }
+    /// - Parameter former: the number of the latest value that was sent before, which may still arrive; 0 if there was none.
+    init(_ value: Value, after former: UInt32 = 0) {
+        (self.value, number, acknowledged) = (value, former &+ 1, former)
+    }
 
     var isAcknowledged: Bool { acknowledged == number }
 

@@ -1,7 +1,7 @@
 import RTC
 
 /// What the subscribers of one node demand of the tracks of a client on another node.
-struct RelayDemand: Equatable {
+struct RelayDemand: Equatable, Sendable {
     var client: Key
     var number: UInt32
     /// At most `RelayMessage.maxTracks`.
@@ -12,7 +12,7 @@ struct RelayDemand: Equatable {
     ///  id (4) · wanted (1) · refused (1) · codecs (1) · decoders (1 for each codec)
     ///         · encodings (1) · for each: index (1) · generation (1) · slot (2)
     /// ```
-    struct Track: Equatable {
+    struct Track: Equatable, Sendable {
         /// The track's id in the listing.
         var id: UInt32
         /// See `LayerDemand.wanted` and `LayerDemand.refused`.
@@ -25,7 +25,7 @@ struct RelayDemand: Equatable {
     }
 
     /// An encoding that is demanded, and the SSRC that the receiver has chosen for it.
-    struct Encoding: Equatable {
+    struct Encoding: Equatable, Sendable {
         /// The index of the encoding in the track.
         var index: UInt8
         /// The encoding's generation in the listing. A demand for another generation is void.

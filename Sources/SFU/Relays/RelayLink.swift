@@ -41,7 +41,6 @@ struct RelayLink: Equatable {
         case started
         /// Stop sending media, and pause what was received.
         case paused
-        case resumed
         /// Forget everything about the streams of the connection.
         case ended
         /// Close the transport.

@@ -14,7 +14,7 @@ import RTC
 ///  listing:         3 (1) · client (16) · number (4) · index (1) · count (1) · RemoteTrackState, unless count is 0
 ///  acknowledgement: 4 (1) · 1 for a demand, 3 for a listing (1) · client (16) · number (4)
 /// ```
-enum RelayMessage: Equatable {
+enum RelayMessage: Equatable, Sendable {
     /// Shows that the relay works.
     case heartbeat
     /// What the sender's subscribers demand of a client that is connected to the receiver.
@@ -87,9 +87,9 @@ enum RelayMessage: Equatable {
 }
 
 /// Confirms a state.
-struct RelayAcknowledgement: Equatable {
+struct RelayAcknowledgement: Equatable, Sendable {
     /// What is confirmed. The raw values are those of the confirmed messages.
-    enum State: UInt8 {
+    enum State: UInt8, Sendable {
         case demand = 1
         case listing = 3
     }

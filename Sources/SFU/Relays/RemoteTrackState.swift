@@ -1,7 +1,7 @@
 import RTC
 
 /// One track in the list of a client's tracks. A list has one part for each track, or a single part without a track if it is empty.
-struct RelayListingPart: Equatable {
+struct RelayListingPart: Equatable, Sendable {
     var client: Key
     /// The number of the list.
     var number: UInt32
@@ -42,7 +42,7 @@ struct RelayListingPart: Equatable {
 ///  text:  length (1) · UTF-8
 ///  codec: kind (1) · payload type (1) · that of retransmissions, 255 if there is none (1) · parameters
 /// ```
-struct RemoteTrackState: Equatable {
+struct RemoteTrackState: Equatable, Sendable {
     /// Identifies the track. A client that connects again has other tracks, even if their mids are the same.
     var id: UInt32
     /// At most 16 bytes, the limit for descriptions.
@@ -60,7 +60,7 @@ struct RemoteTrackState: Equatable {
     ///  rid (text, empty if there is none) · generation (1) · flags (1) · codec, 255 if unknown (1) · width (2) · height (2)
     ///      · frames in 10 s up to each temporal layer (4 × 4) · bytes in 1 s up to each (4 × 4)
     /// ```
-    struct Encoding: Equatable {
+    struct Encoding: Equatable, Sendable {
         var rid: String?
         /// Increases, and wraps, when the encoding starts with another source.
         var generation: UInt8 = 0

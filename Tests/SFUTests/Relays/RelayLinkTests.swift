@@ -97,7 +97,7 @@ struct RelayLinkTests {
                     transports[end] = (attempt, false)
                     letters.append((1 - end, attempt, now + Int64.random(in: 1...2000, using: &random)))
                 case .connect: transports[end].isPaired = true
-                case .started, .paused, .resumed, .ended, .closed: break
+                case .started, .paused, .ended, .closed: break
                 }
             }
         }

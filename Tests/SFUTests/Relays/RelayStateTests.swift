@@ -28,6 +28,16 @@ struct RelayStateTests {
         #expect(!state.isAcknowledged && state.takeDue(now: Self.at(9000)))
     }
 
+    @Test("the numbers of states of the same client continue")
+    func continuation() {
+        var state = NumberedState("a", after: 7)
+        #expect(state.number == 8 && !state.isAcknowledged)
+        state.acknowledge(7)
+        #expect(state.takeDue(now: Self.at(0)))
+        state.acknowledge(8)
+        #expect(state.isAcknowledged)
+    }
+
     @Test("new demand takes effect at once, and its end after half a second")
     func heldDemand() {
         var demand = HeldDemand()
