@@ -25,7 +25,7 @@ final class Negotiator {
     ///   - client: the key of the connection, for its reports.
     ///   - isController: whether this end is controlling in ICE, and the client in DTLS.
     func makeRelayLink(_ client: Key, isController: Bool) -> PeerLink {
-        let (credentials, maxSources) = (makeCredentials(), 2 * RelaySlots.count)
+        let (credentials, maxSources) = (makeCredentials(), 2 * RelayChannels.count)
         let transport =
             isController
             ? PeerTransport(client: credentials, certificate: certificate, maxSources: maxSources, random: generator)

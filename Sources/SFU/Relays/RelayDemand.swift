@@ -10,7 +10,7 @@ struct RelayDemand: Equatable, Sendable {
     /// The demand of one track.
     /// ```
     ///  id (4) · wanted (1) · refused (1) · codecs (1) · decoders (1 for each codec)
-    ///         · encodings (1) · for each: index (1) · generation (1) · slot (2)
+    ///         · encodings (1) · for each: index (1) · generation (1) · channel (2)
     /// ```
     struct Track: Equatable, Sendable {
         /// The track's id in the listing.
@@ -30,8 +30,8 @@ struct RelayDemand: Equatable, Sendable {
         var index: UInt8
         /// The encoding's generation in the listing. A demand for another generation is void.
         var generation: UInt8
-        /// Below `RelaySlots.count`.
-        var slot: UInt16
+        /// Below `RelayChannels.count`.
+        var channel: UInt16
     }
 
     init(client: Key, number: UInt32, tracks: [Track]) {
@@ -68,9 +68,9 @@ extension RelayDemand.Track {
         (self.id, self.wanted, self.refused, self.decoders) = (id, wanted, refused, Array(decoders))
         for _ in 0..<count {
             guard let index = reader.u8(), index < RelayMessage.maxEncodings, let generation = reader.u8(),
-                let slot = reader.u16(), slot < RelaySlots.count
+                let channel = reader.u16(), channel < RelayChannels.count
             else { return nil }
-            encodings.append(RelayDemand.Encoding(index: index, generation: generation, slot: slot))
+            encodings.append(RelayDemand.Encoding(index: index, generation: generation, channel: channel))
         }
     }
 
@@ -86,7 +86,7 @@ extension RelayDemand.Track {
         for encoding in encodings {
             writer.u8(encoding.index)
             writer.u8(encoding.generation)
-            writer.u16(encoding.slot)
+            writer.u16(encoding.channel)
         }
     }
 }

@@ -1,4 +1,4 @@
-/// Numbers the packets of a slot. Gaps in a feed's sequence numbers stay, because the other node requests what is missing. Where the
+/// Numbers the packets of a channel. Gaps in a feed's sequence numbers stay, because the other node requests what is missing. Where the
 /// feed was not sent for a while, or another one begins, the numbers continue without a gap.
 ///
 /// SRTP requires this: it derives the upper bits of a packet's index from the steps between sequence numbers, and uses no index twice

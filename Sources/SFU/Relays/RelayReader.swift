@@ -8,8 +8,8 @@ final class RelayReader: FeedReader {
     private unowned let listing: RelayListing
     /// What the other node demands.
     private var demand: RelayDemand.Track
-    /// For each encoding that is sent, its slot.
-    private var slots = [RelaySlot?](repeating: nil, count: RelayMessage.maxEncodings)
+    /// For each encoding that is sent, its channel.
+    private var channels = [RelayChannel?](repeating: nil, count: RelayMessage.maxEncodings)
     /// For each encoding, how often it has started with another source.
     private var generations = [UInt8](repeating: 0, count: RelayMessage.maxEncodings)
 
@@ -36,12 +36,12 @@ final class RelayReader: FeedReader {
     /// Sends what is demanded, and nothing else.
     func apply(_ demand: RelayDemand.Track, now: MediaTime) {
         self.demand = demand
-        var wanted = [UInt16?](repeating: nil, count: slots.count)
+        var wanted = [UInt16?](repeating: nil, count: channels.count)
         for encoding in demand.encodings where encoding.generation == generations[Int(encoding.index)] {
-            wanted[Int(encoding.index)] = encoding.slot
+            wanted[Int(encoding.index)] = encoding.channel
         }
-        for index in slots.indices where slots[index].map({ $0.number != wanted[index] }) ?? false { end(index) }
-        for (index, number) in wanted.enumerated() where slots[index] == nil {
+        for index in channels.indices where channels[index].map({ $0.number != wanted[index] }) ?? false { end(index) }
+        for (index, number) in wanted.enumerated() where channels[index] == nil {
             guard let number, track.feeds.indices.contains(index) else { continue }
             begin(track.feeds[index], in: number, now: now)
         }
@@ -49,22 +49,22 @@ final class RelayReader: FeedReader {
     }
 
     private func begin(_ feed: Feed, in number: UInt16, now: MediaTime) {
-        guard let slot = sender.begin(feed, of: self, in: number) else { return }
-        slots[feed.index] = slot
-        if let report = feed.report { sender.send(report, on: slot) }
+        guard let channel = sender.begin(feed, of: self, in: number) else { return }
+        channels[feed.index] = channel
+        if let report = feed.report { sender.send(report, on: channel) }
         guard track.kind == .video else { return }
         feed.keyframes.subscriberElsewhere(.start, now: now)
         track.requestKeyframeSoon()
     }
 
     private func end(_ index: Int) {
-        slots[index]?.end()
-        slots[index] = nil
+        channels[index]?.end()
+        channels[index] = nil
     }
 
     /// Stops sending. Nothing more is read from the track.
     func stop() {
-        for index in slots.indices { end(index) }
+        for index in channels.indices { end(index) }
     }
 
     // MARK: FeedReader
@@ -72,26 +72,28 @@ final class RelayReader: FeedReader {
     var holdsPackets: Bool { false }
 
     func receive(_ packet: FeedPacket, of feed: Feed, arrivedAt: MediaTime) {
-        guard feed.index < slots.count, let slot = slots[feed.index], track.codecs.indices.contains(packet.codec) else {
+        guard feed.index < channels.count, let channel = channels[feed.index],
+            track.codecs.indices.contains(packet.codec)
+        else {
             return
         }
         // The other node finds the copies in redundant audio itself.
         guard track.codecs[packet.codec].payloadType == packet.packet.payloadType else { return }
-        sender.send(packet, on: slot)
+        sender.send(packet, on: channel)
     }
 
-    /// The slot's sequence numbers and timestamps have no relation to those of the new source, so the other node must demand the
+    /// The channel's sequence numbers and timestamps have no relation to those of the new source, so the other node must demand the
     /// encoding again.
     func restart(_ feed: Feed) {
-        guard feed.index < slots.count else { return }
+        guard feed.index < channels.count else { return }
         end(feed.index)
         generations[feed.index] &+= 1
         listing.needsUpdate = true
     }
 
     func reported(_ feed: Feed) {
-        if feed.index < slots.count, let slot = slots[feed.index], let report = feed.report {
-            sender.send(report, on: slot)
+        if feed.index < channels.count, let channel = channels[feed.index], let report = feed.report {
+            sender.send(report, on: channel)
         }
     }
 
@@ -99,7 +101,7 @@ final class RelayReader: FeedReader {
     func forget(_ feed: Feed) { listing.needsUpdate = true }
 
     /// The packets that are missing until the next one were not sent to anybody.
-    func pause() { for slot in slots { slot?.numbers.begin() } }
+    func pause() { for channel in channels { channel?.numbers.begin() } }
 
     func end() {
         stop()
@@ -110,7 +112,9 @@ final class RelayReader: FeedReader {
         listing.needsUpdate = true
         track.demand.wanted |= demand.wanted
         track.demand.refused |= demand.refused
-        for feed in track.feeds where feed.index < slots.count && slots[feed.index] != nil { feed.isWatched = true }
+        for feed in track.feeds where feed.index < channels.count && channels[feed.index] != nil {
+            feed.isWatched = true
+        }
     }
 
     func decoders(of codec: Int) -> Int { demand.decoders.indices.contains(codec) ? Int(demand.decoders[codec]) : 0 }

@@ -10,9 +10,9 @@ final class RelayReceiver {
     private var byClient: [Key: RemotePublisher] = [:]
     /// Clients that are demanded no more, until the other node has confirmed it.
     private var ending: [RemotePublisher] = []
-    private var slots = RelaySlots()
-    /// For each slot that is in use, whose packets it carries.
-    private var owners = [RemotePublisher?](repeating: nil, count: RelaySlots.count)
+    private var channels = RelayChannels()
+    /// For each channel that is in use, whose packets it carries.
+    private var owners = [RemotePublisher?](repeating: nil, count: RelayChannels.count)
     /// The highest number of a demand.
     private var lastDemand: UInt32 = 0
 
@@ -88,17 +88,17 @@ final class RelayReceiver {
         streams.relinkAll(publisher.link.client, .send)
     }
 
-    func takeSlot(for publisher: RemotePublisher, now: MediaTime) -> UInt16? {
-        guard let slot = slots.take(now: now) else { return nil }
-        owners[Int(slot)] = publisher
-        return slot
+    func takeChannel(for publisher: RemotePublisher, now: MediaTime) -> UInt16? {
+        guard let channel = channels.take(now: now) else { return nil }
+        owners[Int(channel)] = publisher
+        return channel
     }
 
-    /// Drops the packets of a slot that is not demanded any more.
-    func drop(_ slot: UInt16) { owners[Int(slot)] = nil }
+    /// Drops the packets of a channel that is not demanded any more.
+    func drop(_ channel: UInt16) { owners[Int(channel)] = nil }
 
-    /// Lets another encoding use a slot.
-    func release(_ slot: UInt16, now: MediaTime) { slots.release(slot, now: now) }
+    /// Lets another encoding use a channel.
+    func release(_ channel: UInt16, now: MediaTime) { channels.release(channel, now: now) }
 
     // MARK: Packets
 
@@ -116,7 +116,7 @@ final class RelayReceiver {
     }
 
     private func owner(_ ssrc: UInt32) -> RemotePublisher? {
-        RelaySlots.slot(of: ssrc).flatMap { owners[Int($0)] }
+        RelayChannels.channel(of: ssrc).flatMap { owners[Int($0)] }
     }
 
     // MARK: Life

@@ -7,8 +7,8 @@ final class RelaySender {
     /// The clients that the other node has demanded, in the order in which that began, and by their keys.
     private var listings: [RelayListing] = []
     private var byClient: [Key: RelayListing] = [:]
-    /// The slots that were ever used, by number.
-    private var slots = [RelaySlot?](repeating: nil, count: RelaySlots.count)
+    /// The channels that were ever used, by number.
+    private var channels = [RelayChannel?](repeating: nil, count: RelayChannels.count)
     private var lastID: UInt32 = 0
     /// The highest number of a list that was sent.
     private var lastListing: UInt32 = 0
@@ -110,42 +110,42 @@ final class RelaySender {
     /// Continues where the feeds are now. The other node cannot request what was not sent meanwhile, so videos need keyframes.
     func resume(now: MediaTime) {
         isPaused = false
-        for case let slot? in slots {
-            slot.numbers.begin()
-            guard let feed = slot.feed, feed.track.kind == .video else { continue }
+        for case let channel? in channels {
+            channel.numbers.begin()
+            guard let feed = channel.feed, feed.track.kind == .video else { continue }
             feed.keyframes.subscriberElsewhere(.start, now: now)
             feed.track.requestKeyframeSoon()
         }
     }
 
-    /// Assigns a slot to an encoding.
-    /// - Returns: nil if the slot does not exist, or if the other node has demanded another encoding in it too.
-    func begin(_ feed: Feed, of reader: RelayReader, in number: UInt16) -> RelaySlot? {
-        guard number < RelaySlots.count else { return nil }
-        let slot = slots[Int(number)] ?? RelaySlot(number)
-        slots[Int(number)] = slot
-        return slot.begin(feed) ? slot : nil
+    /// Assigns a channel to an encoding.
+    /// - Returns: nil if the channel does not exist, or if the other node has demanded another encoding in it too.
+    func begin(_ feed: Feed, of reader: RelayReader, in number: UInt16) -> RelayChannel? {
+        guard number < RelayChannels.count else { return nil }
+        let channel = channels[Int(number)] ?? RelayChannel(number)
+        channels[Int(number)] = channel
+        return channel.begin(feed) ? channel : nil
     }
 
-    func send(_ report: SourceReport, on slot: RelaySlot) {
-        if !isPaused { connection.send(report, ssrc: slot.ssrc) }
+    func send(_ report: SourceReport, on channel: RelayChannel) {
+        if !isPaused { connection.send(report, ssrc: channel.ssrc) }
     }
 
     /// Sends a packet. One that arrived late is sent as a retransmission, so that no subscriber starts with it.
-    func send(_ packet: FeedPacket, on slot: RelaySlot) {
+    func send(_ packet: FeedPacket, on channel: RelayChannel) {
         guard !isPaused else { return }
         if packet.isRecovered {
-            guard let number = slot.numbers.known(packet.sequence) else { return }
-            _ = repair(packet.packet, packet.bytes, number: number, on: slot)
+            guard let number = channel.numbers.known(packet.sequence) else { return }
+            _ = repair(packet.packet, packet.bytes, number: number, on: channel)
             return
         }
-        guard let path = connection.transport.selectedPath, let number = slot.numbers.number(packet.sequence) else {
+        guard let path = connection.transport.selectedPath, let number = channel.numbers.number(packet.sequence) else {
             return
         }
         let memory = output.sink.prepare(packet.bytes.count + RouterOutput.maxGrowth)
         let headerLength = writeHeader(
-            of: packet.packet, packet.bytes, payloadType: packet.packet.payloadType, number: number, ssrc: slot.ssrc,
-            slot, into: memory)
+            of: packet.packet, packet.bytes, payloadType: packet.packet.payloadType, number: number, ssrc: channel.ssrc,
+            channel, into: memory)
         guard headerLength > 0,
             let length = connection.transport.protect(
                 memory, headerLength: headerLength, prefix: UnsafeRawBufferPointer(start: nil, count: 0),
@@ -156,18 +156,18 @@ final class RelaySender {
         }
         output.sink.send(length, on: path)
         output.counters.packetsRelayed &+= 1
-        slot.budget.earn(length)
+        channel.budget.earn(length)
     }
 
     /// Writes a packet's header with the extensions that are forwarded, whose ids do not change.
     private func writeHeader(
         of packet: RTPPacket, _ bytes: UnsafeRawBufferPointer, payloadType: UInt8, number: UInt16, ssrc: UInt32,
-        _ slot: RelaySlot, into memory: UnsafeMutableRawBufferPointer
+        _ channel: RelayChannel, into memory: UnsafeMutableRawBufferPointer
     ) -> Int {
         var header = RTPHeaderWriter(
             into: memory, payloadType: payloadType, marker: packet.marker, sequenceNumber: number,
             timestamp: packet.timestamp, ssrc: ssrc, twoByteExtensions: packet.extensionProfile & 0xfff0 == 0x1000)
-        if let track = slot.feed?.track, track.forwardsExtensions {
+        if let track = channel.feed?.track, track.forwardsExtensions {
             packet.forEachHeaderExtension(in: bytes) { id, range in
                 guard track.forwardsExtension(id) else { return }
                 header.addExtension(id: id, bytes: UnsafeRawBufferPointer(rebasing: bytes[range]))
@@ -178,47 +178,49 @@ final class RelaySender {
 
     // MARK: Feedback of the other node
 
-    /// The other node needs a keyframe of one of its slots.
+    /// The other node needs a keyframe of one of its channels.
     func requestKeyframe(_ ssrc: UInt32, _ need: KeyframeRequests.Need, now: MediaTime) {
-        guard let feed = slot(ssrc)?.feed else { return }
+        guard let feed = channel(ssrc)?.feed else { return }
         feed.keyframes.subscriberElsewhere(need, now: now)
         feed.track.requestKeyframeSoon()
     }
 
     func retransmit(_ nack: RTCP.NACK, now: MediaTime) {
-        guard !isPaused, let slot = slot(nack.media), let feed = slot.feed, feed.track.kind == .video else { return }
+        guard !isPaused, let channel = channel(nack.media), let feed = channel.feed, feed.track.kind == .video else {
+            return
+        }
         for number in nack.lost {
             output.counters.nacksReceived &+= 1
-            retransmit(number, of: feed, on: slot, now: now)
+            retransmit(number, of: feed, on: channel, now: now)
         }
     }
 
-    private func retransmit(_ number: UInt16, of feed: Feed, on slot: RelaySlot, now: MediaTime) {
-        guard let sequence = slot.numbers.sequence(of: number) else { return }
+    private func retransmit(_ number: UInt16, of feed: Feed, on channel: RelayChannel, now: MediaTime) {
+        guard let sequence = channel.numbers.sequence(of: number) else { return }
         guard let (bytes, packet) = feed.history?.packet(sequence, now: now) else {
             // As for a subscriber: a packet that has not arrived from the publisher may still arrive.
             if feed.history?.isPast(sequence) ?? false { feed.keyframes.packetTooOld(now: now) }
             return
         }
-        guard slot.mayRepeat(sequence, now: now) else { return }
-        guard slot.budget.spend(bytes.count + Self.repairGrowth) else {
+        guard channel.mayRepeat(sequence, now: now) else { return }
+        guard channel.budget.spend(bytes.count + Self.repairGrowth) else {
             return feed.keyframes.tooManyRetransmissions(now: now)
         }
-        if repair(packet, bytes, number: number, on: slot) { output.counters.packetsRetransmitted &+= 1 }
+        if repair(packet, bytes, number: number, on: channel) { output.counters.packetsRetransmitted &+= 1 }
     }
 
     /// Sends a packet in the stream of retransmissions (RFC 4588 §4).
     /// - Returns: whether it was sent.
-    private func repair(_ packet: RTPPacket, _ bytes: UnsafeRawBufferPointer, number: UInt16, on slot: RelaySlot)
+    private func repair(_ packet: RTPPacket, _ bytes: UnsafeRawBufferPointer, number: UInt16, on channel: RelayChannel)
         -> Bool
     {
         guard let path = connection.transport.selectedPath,
-            let payloadType = slot.repairPayloadType(of: packet.payloadType)
+            let payloadType = channel.repairPayloadType(of: packet.payloadType)
         else { return false }
         let memory = output.sink.prepare(bytes.count + RouterOutput.maxGrowth)
-        slot.repairNumber &+= 1
+        channel.repairNumber &+= 1
         let headerLength = writeHeader(
-            of: packet, bytes, payloadType: payloadType, number: slot.repairNumber, ssrc: slot.ssrc + 1, slot,
+            of: packet, bytes, payloadType: payloadType, number: channel.repairNumber, ssrc: channel.ssrc + 1, channel,
             into: memory)
         let payload = UnsafeRawBufferPointer(rebasing: bytes[packet.payloadRange])
         let length = withUnsafeTemporaryAllocation(byteCount: 2, alignment: 2) { prefix -> Int? in
@@ -235,7 +237,9 @@ final class RelaySender {
     /// The number of bytes that a retransmission adds: the original sequence number and the longest SRTP tag.
     private static let repairGrowth = 2 + 16
 
-    private func slot(_ ssrc: UInt32) -> RelaySlot? { RelaySlots.slot(of: ssrc).flatMap { slots[Int($0)] } }
+    private func channel(_ ssrc: UInt32) -> RelayChannel? {
+        RelayChannels.channel(of: ssrc).flatMap { channels[Int($0)] }
+    }
 }
 
 /// The tracks of a client whose streams the other node demands.
@@ -277,9 +281,9 @@ final class RelayListing {
     }
 }
 
-/// A slot of the sending end: the numbers of its two SSRCs, which continue when another encoding takes the slot, and the encoding that
+/// A channel of the sending end: the numbers of its two SSRCs, which continue when another encoding takes the channel, and the encoding that
 /// it carries.
-final class RelaySlot {
+final class RelayChannel {
     let number: UInt16
     let ssrc: UInt32
     private(set) var feed: Feed?
@@ -292,9 +296,9 @@ final class RelaySlot {
     /// The same codecs as the other node knows them, with payload types of retransmissions.
     private var listed: [Codec] = []
 
-    init(_ number: UInt16) { (self.number, ssrc) = (number, RelaySlots.ssrc(of: number)) }
+    init(_ number: UInt16) { (self.number, ssrc) = (number, RelayChannels.ssrc(of: number)) }
 
-    /// - Returns: false if the slot carries another encoding.
+    /// - Returns: false if the channel carries another encoding.
     func begin(_ feed: Feed) -> Bool {
         guard self.feed == nil else { return false }
         self.feed = feed

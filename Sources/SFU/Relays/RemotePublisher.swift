@@ -13,10 +13,16 @@ final class RemotePublisher {
     private var parts: (number: UInt32, tracks: [RemoteTrackState?])?
     /// The number of the newest list that was applied.
     private var applied: UInt32 = 0
-    /// Slots that are released when the demand with this number, or a later one, is acknowledged.
-    private var releasing: [(slot: UInt16, number: UInt32)] = []
-    /// Slots that the next demand does not contain any more.
+    /// Channels that are released when the demand with this number, or a later one, is acknowledged.
+    private var releasing: [(channel: UInt16, number: UInt32)] = []
+    /// Channels that the next demand does not contain any more.
     private var dropped: [UInt16] = []
+
+    /// When the demand was last computed.
+    private var updatedAt: MediaTime?
+
+    /// The time between two computations of a demand that has not changed, which may be repeated, or end after a delay.
+    private static let updateInterval = MediaInterval.milliseconds(50)
 
     /// A track that the client's node has listed.
     private struct RemoteTrack {
@@ -24,8 +30,8 @@ final class RemotePublisher {
         let incoming: IncomingTrack
         var state: RemoteTrackState
         var held = HeldDemand()
-        /// For each encoding, its slot; nil if it is not demanded.
-        var slots = [UInt16?](repeating: nil, count: RelayMessage.maxEncodings)
+        /// For each encoding, its channel; nil if it is not demanded.
+        var channels = [UInt16?](repeating: nil, count: RelayMessage.maxEncodings)
 
         /// Returns whether this is the track that the node lists. If an id stands for something else now, it is another track.
         func matches(_ state: RemoteTrackState) -> Bool {
@@ -66,7 +72,7 @@ final class RemotePublisher {
     private func apply(_ states: [RemoteTrackState], now: MediaTime) {
         var isChanged = false
         for index in tracks.indices.reversed() where !states.contains(where: { tracks[index].matches($0) }) {
-            for encoding in tracks[index].slots.indices { release(encoding, of: index) }
+            for encoding in tracks[index].channels.indices { release(encoding, of: index) }
             publisher.removeRemoteTrack(tracks[index].incoming)
             tracks.remove(at: index)
             isChanged = true
@@ -102,7 +108,7 @@ final class RemotePublisher {
             if let before, before.generation != encoding.generation { release(number, of: index) }
             feedTrack.layers[number].take(encoding, now: now)
             // While packets arrive, they show the codec.
-            if tracks[index].slots[number] == nil, let codec = encoding.codec,
+            if tracks[index].channels[number] == nil, let codec = encoding.codec,
                 feedTrack.codecs.indices.contains(Int(codec)), feedTrack.feeds[number].note(codec: Int(codec))
             {
                 feedTrack.needsSelection = true
@@ -118,6 +124,7 @@ final class RemotePublisher {
     /// Computes what this node's subscribers demand, and sends it if it has changed, or if it was not acknowledged in time.
     func updateDemand(now: MediaTime) {
         publisher.isDemandChanged = false
+        updatedAt = now
         guard demand.value != nil else { return send(now: now) }
         var demanded: [RelayDemand.Track] = []
         for index in tracks.indices {
@@ -134,9 +141,13 @@ final class RemotePublisher {
                     release(number, of: index)
                     continue
                 }
-                guard let slot = slot(number, of: index, now: now) else { continue }
+                guard let channel = channel(number, of: index, now: now) else { continue }
                 track.encodings.append(
-                    RelayDemand.Encoding(index: UInt8(number), generation: encoding.generation, slot: slot))
+                    RelayDemand.Encoding(index: UInt8(number), generation: encoding.generation, channel: channel))
+            }
+            // A list may have fewer encodings than the one before.
+            for number in tracks[index].channels.indices.dropFirst(tracks[index].state.encodings.count) {
+                release(number, of: index)
             }
             demanded.append(track)
         }
@@ -145,26 +156,26 @@ final class RemotePublisher {
         send(now: now)
     }
 
-    /// Returns the slot of an encoding, which is assigned if it has none. Nil if all slots are in use.
-    private func slot(_ number: Int, of index: Int, now: MediaTime) -> UInt16? {
-        if let slot = tracks[index].slots[number] { return slot }
-        guard let slot = receiver.takeSlot(for: self, now: now) else { return nil }
-        tracks[index].slots[number] = slot
-        publisher.bind(tracks[index].incoming.encodings[number], to: RelaySlots.ssrc(of: slot))
-        return slot
+    /// Returns the channel of an encoding, which is assigned if it has none. Nil if all channels are in use.
+    private func channel(_ number: Int, of index: Int, now: MediaTime) -> UInt16? {
+        if let channel = tracks[index].channels[number] { return channel }
+        guard let channel = receiver.takeChannel(for: self, now: now) else { return nil }
+        tracks[index].channels[number] = channel
+        publisher.bind(tracks[index].incoming.encodings[number], to: RelayChannels.ssrc(of: channel))
+        return channel
     }
 
     private func release(_ number: Int, of index: Int) {
-        guard let slot = tracks[index].slots[number] else { return }
-        tracks[index].slots[number] = nil
+        guard let channel = tracks[index].channels[number] else { return }
+        tracks[index].channels[number] = nil
         publisher.unbind(tracks[index].incoming.encodings[number])
-        receiver.drop(slot)
-        dropped.append(slot)
+        receiver.drop(channel)
+        dropped.append(channel)
     }
 
-    /// The present demand is the first one without the slots that were dropped.
+    /// The present demand is the first one without the channels that were dropped.
     private func settle() {
-        for slot in dropped { releasing.append((slot, demand.number)) }
+        for channel in dropped { releasing.append((channel, demand.number)) }
         dropped = []
     }
 
@@ -177,14 +188,15 @@ final class RemotePublisher {
     func acknowledged(_ number: UInt32, now: MediaTime) {
         guard number <= demand.number else { return }
         demand.acknowledge(number)
-        for entry in releasing where entry.number <= number { receiver.release(entry.slot, now: now) }
+        for entry in releasing where entry.number <= number { receiver.release(entry.channel, now: now) }
         releasing.removeAll { $0.number <= number }
     }
 
     // MARK: Life
 
     func tick(now: MediaTime) {
-        updateDemand(now: now)
+        let isDue = updatedAt.map { now - $0 >= Self.updateInterval } ?? true
+        if publisher.isDemandChanged || isDue { updateDemand(now: now) }
         if demand.value != nil { publisher.tick(now: now) }
     }
 
@@ -196,7 +208,7 @@ final class RemotePublisher {
 
     /// Ends the client's tracks, and tells the other node that nothing is demanded of them.
     func end(now: MediaTime) {
-        for index in tracks.indices { for number in tracks[index].slots.indices { release(number, of: index) } }
+        for index in tracks.indices { for number in tracks[index].channels.indices { release(number, of: index) } }
         tracks = []
         publisher.end()
         demand.set(nil)

@@ -39,8 +39,8 @@ struct RelayMessageTests {
                     RelayDemand.Track(
                         id: 9, wanted: 5, refused: 2, decoders: [3, 0, 255],
                         encodings: [
-                            RelayDemand.Encoding(index: 0, generation: 4, slot: 255),
-                            RelayDemand.Encoding(index: 2, generation: 0, slot: 0),
+                            RelayDemand.Encoding(index: 0, generation: 4, channel: 255),
+                            RelayDemand.Encoding(index: 2, generation: 0, channel: 0),
                         ]), RelayDemand.Track(id: 10),
                 ])),
         .listing(RelayListingPart(client: client, number: 1, index: 0, count: 0, track: nil)),
@@ -70,7 +70,7 @@ struct RelayMessageTests {
             RelayListingPart(client: Self.client, number: 1, index: 0, count: 16, track: track))
         #expect(read(written(listing)) == listing && written(listing).count <= RouterOutput.maxReport)
         let demanded = (0..<RelayMessage.maxEncodings).map {
-            RelayDemand.Encoding(index: UInt8($0), generation: 0, slot: UInt16($0))
+            RelayDemand.Encoding(index: UInt8($0), generation: 0, channel: UInt16($0))
         }
         let tracks = (0..<UInt32(RelayMessage.maxTracks)).map {
             RelayDemand.Track(
@@ -100,7 +100,7 @@ struct RelayMessageTests {
         #expect(read(content: [3] + key + number + [2, 2]) == nil)
         #expect(read(content: [4, 2] + key + number) == nil)
         #expect(read(content: [5]) == nil && read(content: []) == nil)
-        // A slot, an encoding's index, and the numbers of codecs and encodings.
+        // A channel, an encoding's index, and the numbers of codecs and encodings.
         let track: [UInt8] = [0, 0, 0, 7, 0, 0]
         #expect(read(content: [1] + key + number + [1] + track + [0, 1, 0, 0, 0, 255]) != nil)
         #expect(read(content: [1] + key + number + [1] + track + [0, 1, 0, 0, 1, 0]) == nil)

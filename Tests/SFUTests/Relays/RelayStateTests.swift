@@ -52,24 +52,26 @@ struct RelayStateTests {
         #expect(demand.update(0b010, now: Self.at(1010)) == 0b010)
     }
 
-    @Test("a released slot rests for a second, and 256 slots are never exceeded")
-    func slots() throws {
-        var slots = RelaySlots()
-        let all = (0..<300).compactMap { _ in slots.take(now: Self.at(0)) }
+    @Test("a released channel rests for a second, and 256 channels are never exceeded")
+    func channels() throws {
+        var channels = RelayChannels()
+        let all = (0..<300).compactMap { _ in channels.take(now: Self.at(0)) }
         #expect(all == Array(0...255))
-        slots.release(7, now: Self.at(100))
-        slots.release(9, now: Self.at(200))
-        #expect(slots.take(now: Self.at(1099)) == nil)
-        #expect(slots.take(now: Self.at(1100)) == 7)
-        #expect(slots.take(now: Self.at(1199)) == nil && slots.take(now: Self.at(1200)) == 9)
+        channels.release(7, now: Self.at(100))
+        channels.release(9, now: Self.at(200))
+        #expect(channels.take(now: Self.at(1099)) == nil)
+        #expect(channels.take(now: Self.at(1100)) == 7)
+        #expect(channels.take(now: Self.at(1199)) == nil && channels.take(now: Self.at(1200)) == 9)
     }
 
-    @Test("each slot has two SSRCs of its own")
+    @Test("each channel has two SSRCs of its own")
     func sources() {
-        let all = (0..<UInt16(RelaySlots.count)).flatMap { [RelaySlots.ssrc(of: $0), RelaySlots.ssrc(of: $0) + 1] }
+        let all = (0..<UInt16(RelayChannels.count)).flatMap {
+            [RelayChannels.ssrc(of: $0), RelayChannels.ssrc(of: $0) + 1]
+        }
         #expect(all == Array(2...513))
-        #expect(all.compactMap { RelaySlots.slot(of: $0) } == (0..<256 as Range<UInt16>).flatMap { [$0, $0] })
-        #expect(([0, 1, 514, .max] as [UInt32]).allSatisfy { RelaySlots.slot(of: $0) == nil })
+        #expect(all.compactMap { RelayChannels.channel(of: $0) } == (0..<256 as Range<UInt16>).flatMap { [$0, $0] })
+        #expect(([0, 1, 514, .max] as [UInt32]).allSatisfy { RelayChannels.channel(of: $0) == nil })
     }
 
     @Test("numbers keep the gaps of a feed, and continue without one when it is sent again")
