@@ -85,6 +85,8 @@ public struct NodeRecord: Hashable, Codable, Sendable {
     public var state: State
     /// How long ago the load balancer asked last whether the node is ready, in milliseconds; nil if it does not ask regularly.
     public var checkedMsAgo: Int?
+    /// How to open relays to the node; nil if it routes no media, or its release has no relays.
+    public var relays: NodeRelays?
 
     /// Creates the record of a node that serves and has no load.
     public init(tag: NodeTag, url: String, socketAddress: String, region: String, version: String, letters: Letters) {

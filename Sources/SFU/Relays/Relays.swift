@@ -68,6 +68,9 @@ final class Relays {
 }
 
 extension Router {
+    /// The version of relays, which both ends must have.
+    public static var relayVersion: Int { Int(RelayMessage.version) }
+
     /// Opens one end of a relay to another node. Does nothing if it is open.
     ///
     /// The relay connects when each end has received the other's credentials, and again whenever the connection is lost, until it is

@@ -138,6 +138,7 @@ struct ClusterService: Service {
                 tag: tag, url: configuration.publicURL ?? "",
                 socketAddress: "\(configuration.host):\(configuration.port)",
                 region: "", version: ConfabServer.version, letters: .init(speaks: 1, reads: 1...1))
+            record.relays = media.map { NodeRelays($0) }
             record.load = meter.load
             record.counts = .init(
                 clients: gateway.runner.hub.clientCount, waiting: gateway.runner.hub.waitingCount,

@@ -26,6 +26,8 @@ final class MediaPlane: Sendable {
     /// The UDP port of each loop.
     let udpPorts: [Int]
     let addresses: [IPAddress]
+    /// The fingerprint of the certificate of all loops.
+    let fingerprint: Fingerprint
     let notes: [String]
     private let onEvent: @Sendable (MediaEvent) -> Void
 
@@ -65,6 +67,7 @@ final class MediaPlane: Sendable {
             configured: settings.address, local: settings.local, publicHost: settings.publicHost, port: settings.port,
             loops: settings.loops)
         let certificate = try Self.certificate()
+        fingerprint = certificate.fingerprint
         let inboxes = try (0..<settings.loops).map { _ in
             try MediaInbox { events in for event in events { onEvent(MediaEvent(event)) } }
         }
