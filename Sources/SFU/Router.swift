@@ -60,7 +60,7 @@ public final class Router {
         capacity = CapacityMeter(settings: settings, output: output)
         relays = Relays(
             output: output, negotiator: negotiator,
-            host: Relay.Host(feeds: feeds, ingress: ingress, streams: streams))
+            host: Relay.Host(feeds: feeds, ingress: ingress, streams: streams, loop: loop))
     }
 
     public var counters: RouterCounters { output.counters }

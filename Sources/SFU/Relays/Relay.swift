@@ -28,6 +28,8 @@ final class Relay {
         let feeds: FeedTable
         let ingress: Ingress
         let streams: Streams
+        /// The index of the router's media loop.
+        let loop: Int
     }
 
     init(
@@ -82,7 +84,7 @@ final class Relay {
 
     private func start(now: MediaTime) {
         guard let connection else { return }
-        sender = RelaySender(connection, feeds: host.feeds)
+        sender = RelaySender(connection, feeds: host.feeds, carriesPublishers: Int(id.index) == host.loop)
         let receiver = RelayReceiver(connection, ingress: host.ingress, streams: host.streams)
         self.receiver = receiver
         heartbeatAt = nil

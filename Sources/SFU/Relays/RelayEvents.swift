@@ -4,7 +4,8 @@ import RTC
 public struct RelayID: Hashable, Sendable {
     /// The number of the other node.
     public var node: UInt16
-    /// The index of the relay among those between the two nodes. Of a node with *n* media loops, loop *index* mod *n* has its end.
+    /// The index of the relay among those between the two nodes. Of a node with *n* media loops, loop *index* mod *n* has its end. The
+    /// relay carries what the clients of the loop with its index publish.
     public var index: UInt8
 
     public init(node: UInt16, index: UInt8) { (self.node, self.index) = (node, index) }

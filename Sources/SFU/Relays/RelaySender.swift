@@ -4,6 +4,9 @@ import RTC
 final class RelaySender {
     private let connection: RelayConnection
     private let feeds: FeedTable
+    /// Whether this is the relay that carries what the clients of this media loop publish. If the other node has more loops, this one
+    /// has several relays to it.
+    private let carriesPublishers: Bool
     /// The clients that the other node has demanded, in the order in which that began, and by their keys.
     private var listings: [RelayListing] = []
     private var byClient: [Key: RelayListing] = [:]
@@ -20,7 +23,9 @@ final class RelaySender {
     /// The time between two updates of lists because of measured bitrates. What affects the choice of layers is sent at once.
     private static let updateInterval = MediaInterval.milliseconds(100)
 
-    init(_ connection: RelayConnection, feeds: FeedTable) { (self.connection, self.feeds) = (connection, feeds) }
+    init(_ connection: RelayConnection, feeds: FeedTable, carriesPublishers: Bool) {
+        (self.connection, self.feeds, self.carriesPublishers) = (connection, feeds, carriesPublishers)
+    }
 
     private var output: RouterOutput { connection.output }
 
@@ -82,7 +87,8 @@ final class RelaySender {
     private func update(_ listing: RelayListing, now: MediaTime) {
         // One hop: tracks of other nodes are not sent. Tracks of other loops have relays of their own.
         let tracks = feeds.tracks(of: listing.client).filter { track in
-            track.loop == nil && !track.isRemote && !track.isEnded && (track.kind == .audio || track.kind == .video)
+            carriesPublishers && track.loop == nil && !track.isRemote && !track.isEnded
+                && (track.kind == .audio || track.kind == .video)
         }.prefix(RelayMessage.maxTracks)
         for reader in listing.readers where !tracks.contains(where: { $0 === reader.track }) {
             detach(reader)

@@ -86,7 +86,8 @@ extension Router {
     public func closeRelay(_ id: RelayID, now: MediaTime) { relays.close(id, now: now) }
 
     /// Lets a client's streams arrive over a relay, as far as they have subscribers. The client is connected to the other node. Its
-    /// streams are published like those of any client.
+    /// streams are published like those of any client. Over a relay that does not carry the client's media loop, nothing arrives, so
+    /// a client whose loop is not known can be pulled over all relays to its node.
     public func pull(_ client: Key, over id: RelayID, now: MediaTime) { relays.relay(id)?.pull(client, now: now) }
 
     /// Ends what arrives of a client over a relay.

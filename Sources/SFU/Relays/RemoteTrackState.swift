@@ -128,7 +128,7 @@ extension RemoteTrackState {
         let codecs = codecs.prefix(RelayMessage.maxCodecs)
         writer.u8(UInt8(codecs.count))
         for codec in codecs { codec.write(relay: &writer) }
-        writer.u8(UInt8(Self.forwarded.count { extensions[$0] != nil }))
+        writer.u8(UInt8(Self.forwarded.count(where: { extensions[$0] != nil })))
         for (index, name) in Self.forwarded.enumerated() {
             guard let id = extensions[name] else { continue }
             writer.u8(UInt8(index))

@@ -73,7 +73,8 @@ struct RelayHostileTests {
         let transport = PeerTransport(server: ICECredentials(using: &random), certificate: certificate)
         let link = PeerLink(client: Key(high: 0, low: 0), transport: transport, using: &random)
         let sender = RelaySender(
-            RelayConnection(link: link, output: RouterOutput(sink: room.server.sink)), feeds: feeds)
+            RelayConnection(link: link, output: RouterOutput(sink: room.server.sink)), feeds: feeds,
+            carriesPublishers: true)
         for number in 1...500 as ClosedRange<UInt32> {
             let tracks = (0..<Int.random(in: 0...3, using: &random)).map { _ in
                 RelayDemand.Track(
@@ -96,5 +97,23 @@ struct RelayHostileTests {
         sender.end()
         // Nothing is read for it any more.
         #expect(readers() == before, "seed \(seed)")
+    }
+
+    @Test("a relay that carries another media loop reads no tracks")
+    func otherLoop() throws {
+        let room = try SimulatedRoom()
+        let clients = try room.clients(1)
+        let feeds = room.router.feeds
+        var random = SeededGenerator(seed: 1)
+        let certificate = try #require(DTLSCertificate.make())
+        let transport = PeerTransport(server: ICECredentials(using: &random), certificate: certificate)
+        let link = PeerLink(client: Key(high: 0, low: 0), transport: transport, using: &random)
+        let connection = RelayConnection(link: link, output: RouterOutput(sink: room.server.sink))
+        for carries in [false, true] {
+            let sender = RelaySender(connection, feeds: feeds, carriesPublishers: carries)
+            sender.receive(RelayDemand(client: clients[0].key, number: 1, tracks: []), now: room.network.now)
+            #expect(feeds.tracks(of: clients[0].key).allSatisfy { $0.readers.isEmpty != carries })
+            sender.end()
+        }
     }
 }
