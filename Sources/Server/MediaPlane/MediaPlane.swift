@@ -28,8 +28,19 @@ final class MediaPlane: Sendable {
     let addresses: [IPAddress]
     /// The fingerprint of the certificate of all loops.
     let fingerprint: Fingerprint
+    /// For each loop, the families of its UDP sockets, in the order of their numbers.
+    let socketFamilies: [[SocketFamily]]
     let notes: [String]
     private let onEvent: @Sendable (MediaEvent) -> Void
+    private let relayReceiver: NIOLockedValueBox<RelayEventReceiver?>
+
+    /// Receives the events of relays, on any thread.
+    typealias RelayEventReceiver = @Sendable (RelayEvent) -> Void
+
+    /// The family of a socket's addresses.
+    struct SocketFamily: Sendable {
+        var isIPv4: Bool
+    }
 
     /// The settings from the configuration, and this machine's addresses.
     struct Settings: Sendable {
@@ -68,11 +79,21 @@ final class MediaPlane: Sendable {
             loops: settings.loops)
         let certificate = try Self.certificate()
         fingerprint = certificate.fingerprint
+        let relayReceiver = NIOLockedValueBox<RelayEventReceiver?>(nil)
+        self.relayReceiver = relayReceiver
         let inboxes = try (0..<settings.loops).map { _ in
-            try MediaInbox { events in for event in events { onEvent(MediaEvent(event)) } }
+            try MediaInbox(
+                onEvents: { events in for event in events { onEvent(MediaEvent(event)) } },
+                onRelayEvents: { events in
+                    let receiver = relayReceiver.withLockedValue { $0 }
+                    for event in events { receiver?(event) }
+                })
         }
         let opened = try MediaSockets(addresses, port: settings.port, loops: settings.loops)
         (port, udpPorts) = (opened.port, opened.loops.map(\.port))
+        socketFamilies = opened.loops.map { loop in
+            loop.sockets.datagram.map { SocketFamily(isIPv4: !$0.isIPv6) }
+        }
         self.addresses = addresses.advertised
         notes = addresses.notes + opened.notes
         self.onEvent = onEvent
@@ -142,6 +163,16 @@ final class MediaPlane: Sendable {
             case .all: for inbox in inboxes { perform(command, on: inbox) }
             }
         }
+    }
+
+    /// Runs a request on a loop's thread, in order with the commands.
+    func perform(_ kind: MediaRequestKind, onLoop index: Int, _ body: @escaping @Sendable (Router) -> Void) {
+        inboxes[index].perform(kind, body)
+    }
+
+    /// Sets the receiver of the events of relays. Call it before the first relay is opened.
+    func deliverRelayEvents(to receiver: @escaping RelayEventReceiver) {
+        relayReceiver.withLockedValue { $0 = receiver }
     }
 
     private func perform(_ command: MediaCommand, on inbox: MediaInbox) {
