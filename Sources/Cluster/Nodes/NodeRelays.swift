@@ -1,4 +1,4 @@
-/// What a node tells the others so that they can open relays to it, over which media goes from node to node (decision 38).
+/// What a node publishes so that others can open relays to it, over which media is sent from node to node (decision 38).
 public struct NodeRelays: Hashable, Codable, Sendable {
     /// The SHA-256 fingerprint of the certificate with which the node's media loops identify themselves: 64 hexadecimal digits.
     public var fingerprint: String
@@ -10,7 +10,7 @@ public struct NodeRelays: Hashable, Codable, Sendable {
     /// The maximum number of media loops that count. A node has no more.
     public static let maxLoops = 64
 
-    /// Creates what a node tells the others.
+    /// Creates what a node publishes.
     public init(fingerprint: String, loops: [[String]], versions: ClosedRange<Int>) {
         (self.fingerprint, self.loops, self.versions) = (fingerprint, loops, versions)
     }

@@ -19,7 +19,7 @@ extension Ingress {
         }
     }
 
-    /// Selects layers again where necessary. The publisher's own node measures them, and tells the publisher what is needed.
+    /// Selects layers again where necessary. The publisher's own node measures them, and announces to the publisher which are needed.
     private func selectLayers(of publisher: Publisher) {
         for track in publisher.tracks where track.feedTrack.needsSelection { track.feedTrack.select() }
     }

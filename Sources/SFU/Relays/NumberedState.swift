@@ -1,6 +1,6 @@
 import RTC
 
-/// A state that one end of a relay tells the other. Only the newest value counts. It is sent at once, and repeated until it is
+/// A state that one end of a relay sends to the other. Only the newest value counts. It is sent at once, and repeated until it is
 /// acknowledged.
 struct NumberedState<Value: Equatable> {
     /// The time between two repetitions. Longer than the round trip between nodes of a region, so that nothing is repeated without

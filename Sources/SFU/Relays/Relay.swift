@@ -3,8 +3,8 @@ import RTC
 /// One end of a relay: a connection with a media loop of another node. Media goes in both directions: `RelaySender` reads the feeds of
 /// this node's publishers, and `RelayReceiver` is the ingress of the other node's.
 ///
-/// Each attempt to connect has a transport, a sender and a receiver of its own. What the other node was told and has said is forgotten
-/// with them.
+/// Each attempt to connect has a transport, a sender and a receiver of its own. All state about
+/// streams is discarded with them.
 final class Relay {
     let id: RelayID
     private let peer: RelayPeer

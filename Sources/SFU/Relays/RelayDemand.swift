@@ -94,7 +94,7 @@ extension RelayDemand.Track {
 /// Keeps demanding an encoding for a while after the last subscriber that needed it has gone. A subscriber that returns, or that
 /// switches between two layers, then needs no keyframe. New demand takes effect at once.
 struct HeldDemand: Equatable {
-    /// How long an encoding is kept. Shorter than `LayerAnnouncement.layerReleaseDelay`, because its packets cross for nobody.
+    /// How long an encoding is kept. Shorter than `LayerAnnouncement.layerReleaseDelay`, because its packets cross without a subscriber.
     static let releaseDelay = MediaInterval.milliseconds(500)
 
     /// When each encoding was last needed; nil if it never was.

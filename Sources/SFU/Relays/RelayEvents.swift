@@ -13,7 +13,7 @@ public struct RelayID: Hashable, Sendable {
 
 /// What a node must know of another one to connect a relay. It is from the other node's sealed record.
 public struct RelayPeer: Sendable {
-    /// The fingerprint of the other node's certificate. Nobody else is accepted.
+    /// The fingerprint of the other node's certificate. No other certificate is accepted.
     public var fingerprint: Fingerprint
     /// The addresses of the other end, with the sockets to reach them from. At most `ICEControllingAgent.maxPairs` are used.
     public var paths: [Path]

@@ -1,6 +1,6 @@
 import RTC
 
-/// What the two ends of a relay tell each other about streams. Each message is the content of an RTCP APP packet (RFC 3550 §6.7),
+/// The messages about streams between the two ends of a relay. Each message is the content of an RTCP APP packet (RFC 3550 §6.7),
 /// whose subtype is the version of the format.
 ///
 /// The newest demand of a client, and the newest listing, replace the older ones. They are repeated until they are acknowledged

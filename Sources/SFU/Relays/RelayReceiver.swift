@@ -64,7 +64,7 @@ final class RelayReceiver {
 
     func receive(_ part: RelayListingPart, now: MediaTime) {
         guard let publisher = byClient[part.client] else {
-            // A demand arrived after its end. The other node must not send for nobody.
+            // A demand arrived after its end. The other node must stop sending.
             guard !ending.contains(where: { $0.client == part.client }) else { return }
             lastDemand &+= 1
             return connection.send(.end(client: part.client, number: lastDemand))

@@ -1,7 +1,7 @@
 import RTC
 
 /// A client of another node whose streams arrive over a relay. It keeps a `Publisher`, which receives the client's packets as it would
-/// receive those of a client of this node, and tells the other node what this node's subscribers demand.
+/// receive those of a client of this node, and sends the other node what this node's subscribers demand.
 final class RemotePublisher {
     let client: Key
     let publisher: Publisher
@@ -206,7 +206,7 @@ final class RemotePublisher {
     /// Packets follow again.
     func resume() { publisher.pathChanged() }
 
-    /// Ends the client's tracks, and tells the other node that nothing is demanded of them.
+    /// Ends the client's tracks, and the demand of them.
     func end(now: MediaTime) {
         for index in tracks.indices { for number in tracks[index].channels.indices { release(number, of: index) } }
         tracks = []

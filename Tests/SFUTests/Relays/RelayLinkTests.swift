@@ -29,7 +29,7 @@ struct RelayLinkTests {
         #expect(link.isUp && link.hasConnection)
     }
 
-    @Test("begins again if nobody answers, or if the transport does not connect")
+    @Test("begins again if the other end does not answer, or if the transport does not connect")
     func patience() {
         var link = RelayLink(now: Self.at(0))
         #expect(link.handleTimeout(now: Self.at(4999)) == [])

@@ -64,7 +64,7 @@ struct RelayTests {
         #expect(camera.wanted.last == ["f", "q"])
         #expect(try camera.slot(1).arrivals.last?.tag.label == 10)
         #expect(try camera.slot(1).faults() == [])
-        // Only the publisher's node tells the publisher anything.
+        // Only the publisher's node sends announcements to the publisher.
         for server in camera.room.servers[1...] { #expect(server.wanted.isEmpty) }
     }
 
@@ -210,7 +210,7 @@ struct RelayTests {
         #expect(room.router.counters.nacksReceived == 0 && room.router.counters.packetsRetransmitted == 0)
     }
 
-    @Test("a stream continues however many packets its publisher has sent while nobody watched")
+    @Test("a stream continues however many packets its publisher has sent without subscribers")
     func longPause() throws {
         let room = try SimulatedRoom(nodes: 2)
         let clients = try room.clients(2)
