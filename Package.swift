@@ -100,7 +100,7 @@ let package = Package(
         // UDP sockets that send and receive many packets per system call. Shared by the server and the headless clients,
         // which must not import each other.
         .target(name: "Datagrams", dependencies: ["CSockets", "RTC"], swiftSettings: packetSettings),
-        // Where streams are drawn in a composed recording. It has no I/O.
+        // Where streams are drawn: in a composed recording, in a broadcast, and in a room of the app. It has no I/O.
         .target(name: "Layout", swiftSettings: settings),
         .testTarget(name: "LayoutTests", dependencies: ["Layout", "TestSupport"], swiftSettings: settings),
         // Media files, and the frames in them. Shared by the server's recordings and by the headless clients, which must not
@@ -192,6 +192,7 @@ let package = Package(
                 .product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
+                .product(name: "NIOTLS", package: "swift-nio"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
                 .product(name: "SwiftASN1", package: "swift-asn1"),
                 .product(name: "Tracing", package: "swift-distributed-tracing"),
@@ -226,7 +227,7 @@ let package = Package(
         .executableTarget(name: "EmbedTool", swiftSettings: settings),
         .plugin(name: "EmbedWeb", capability: .buildTool(), dependencies: ["EmbedTool"]),
         // The screens and calls of the iOS app without SwiftUI and CallKit, so that they can be tested on Linux.
-        .target(name: "AppModel", dependencies: ["Confab", "Wire"], swiftSettings: settings),
+        .target(name: "AppModel", dependencies: ["Confab", "Layout", "Wire"], swiftSettings: settings),
         .testTarget(
             name: "AppModelTests", dependencies: ["AppModel", "Confab", "TestSupport", "Wire"], exclude: ["Screens"],
             swiftSettings: settings
@@ -304,6 +305,7 @@ let package = Package(
                 .product(name: "NIOHTTP2", package: "swift-nio-http2"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
+                .product(name: "NIOTLS", package: "swift-nio"),
                 .product(name: "NIOWebSocket", package: "swift-nio"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "Metrics", package: "swift-metrics"),

@@ -16,7 +16,6 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
         .package(url: "https://github.com/apple/swift-configuration", from: "1.4.0", traits: []),
         .package(url: "https://github.com/apple/swift-crypto", from: "4.5.0"),
-        .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
         .package(url: "https://github.com/jpsim/Yams", from: "6.2.0"),
     ],
@@ -34,7 +33,7 @@ let package = Package(
             ],
             swiftSettings: watched
         ),
-        // Only the files that parse text from operators, proxies and push services, push endpoints, and the state machines of
+        // Only the files that parse text from operators, proxies and push services, push endpoints, the first message of TLS, the state machines of
         // Socket.IO, and the seal of what nodes post to each other.
         .target(
             name: "Server",
@@ -42,7 +41,6 @@ let package = Package(
                 "Cluster", "RTC", "Redis", "Signaling", "Wire",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "Configuration", package: "swift-configuration"),
-                .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "Yams", package: "Yams"),
             ],

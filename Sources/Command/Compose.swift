@@ -33,7 +33,7 @@ struct ComposeCommand: AsyncParsableCommand {
     @Option(help: "Size of the video, such as 1280x720.")
     var size: String?
 
-    @Option(help: "One layout for the whole time: bestFit, pip, verticalPresentation or horizontalPresentation.")
+    @Option(help: "One layout for the whole time: bestFit, pip, verticalPresentation, horizontalPresentation or room.")
     var layout: String?
 
     @Option(help: "File with a style sheet, for the layout custom.")
@@ -127,8 +127,8 @@ struct ComposeCommand: AsyncParsableCommand {
         let chosen = ArchiveLayout(layout, screenshareType: screenshareLayout)
         guard layout != "custom", chosen.isSupported else {
             throw ValidationError(
-                "--layout must be bestFit, pip, verticalPresentation or horizontalPresentation, and --screenshare-layout "
-                    + "another of them with --layout bestFit.")
+                "--layout must be bestFit, pip, verticalPresentation, horizontalPresentation or room, and "
+                    + "--screenshare-layout one of the first four with --layout bestFit.")
         }
         return chosen
     }

@@ -67,6 +67,9 @@ extension ConfabClient {
         /// The name and version of the application for the server's log, at most 256 bytes. If it is nil, the log
         /// shows the SDK's name, `confab-swift`.
         public var clientName: String?
+        /// Whether the application shows ``RouletteWarning``s to the person. Operators learn from it whether a warning is seen, so set
+        /// it only if the application handles ``Roulette/Event/warned(_:)``.
+        public var showsWarnings = false
         /// Called with each log entry, on any thread. It must return quickly. If it is nil, nothing is logged.
         public var log: (@Sendable (LogEntry) -> Void)?
         /// Creates the default settings.

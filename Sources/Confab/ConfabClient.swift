@@ -28,7 +28,8 @@ public actor ConfabClient {
     ///   - credential: how the client identifies itself.
     ///   - name: the name shown to others if the person has not chosen one, at most 256 bytes; nil for none.
     ///   - media: the engine that captures media and creates peer connections; nil for a client without media.
-    ///   - options: the connect timeout, the application's name for the server's log, and a log callback.
+    ///   - options: the connect timeout, the application's name for the server's log, whether it shows warnings, and a log
+    ///     callback.
     public init(
         server: URL, credential: Credential = .anonymous, name: String? = nil, media: (any MediaEngine)? = nil,
         options: Options = Options()
@@ -44,6 +45,7 @@ public actor ConfabClient {
         var hello = Hello()
         hello.name = name
         hello.client = options.clientName ?? "confab-swift"
+        if options.showsWarnings { hello.warnings = true }
         core = ClientCore(
             url: Self.socketURL(server), credential: credential, hello: hello, media: media, options: options,
             dependencies: dependencies)

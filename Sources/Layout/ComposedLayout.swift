@@ -6,9 +6,14 @@ public struct LayoutStream: Hashable, Sendable {
     /// The classes that the application gave it, such as `focus` or `full`.
     public var classes: [String]
     public var isScreen: Bool
+    /// The width of its video divided by the height; nil while it is unknown. Only the layout of rooms depends on it.
+    public var aspect: Double?
 
-    public init(id: String, connection: String, classes: [String] = [], isScreen: Bool = false) {
+    public init(
+        id: String, connection: String, classes: [String] = [], isScreen: Bool = false, aspect: Double? = nil
+    ) {
         (self.id, self.connection, self.classes, self.isScreen) = (id, connection, classes, isScreen)
+        self.aspect = aspect
     }
 }
 
@@ -29,7 +34,7 @@ public struct LayoutCell: Hashable, Sendable {
 
 /// The layout of a composed recording or a broadcast, with the names of OpenTok's API.
 ///
-/// A pure function: `cells` has no state. Layouts of rooms on screens have other rules, which `docs/layout.md` describes.
+/// A pure function: `cells` has no state. The layout of rooms (`RoomCanvas`) has other rules. `docs/layout.md` says why.
 public struct ComposedLayout: Hashable, Sendable {
     /// A predefined layout.
     public enum Kind: String, Hashable, Sendable, CaseIterable {

@@ -135,6 +135,7 @@ public final class Router {
     /// `settings.longestFlush` packets of video are sent. If `hasMore` is true afterwards, the rest follows in the next
     /// flush. In either case, the memory of all datagrams may be reused after the call.
     public func flush(now: MediaTime) {
+        output.now = now
         // The other loops can start while this one forwards.
         pipes.commit()
         pipes.receive(streams, now: now) { receive($1, from: $0, now: now) }
@@ -158,11 +159,15 @@ public final class Router {
 
     // MARK: Time
 
+    /// Sets the time of the requests that follow, such as `update`. `flush` and `tick` set it too.
+    public func advance(to now: MediaTime) { output.now = now }
+
     /// The time between ticks, short enough for DTLS retransmissions after 100 ms and NACKs after 20 ms.
     public static let interval = MediaInterval.milliseconds(20)
 
     /// Performs all work that is due. Must be called every `interval` while the router is not idle.
     public func tick(now: MediaTime) {
+        output.now = now
         egress.beginTick()
         let (all, first) = (peers.all, firstInTick)
         for offset in all.indices {

@@ -4,6 +4,8 @@ import RTC
 final class RouterOutput {
     let sink: any MediaSink
     var counters = RouterCounters()
+    /// The latest time that the router's owner has passed, for what is recorded of requests, which have no time.
+    var now = MediaTime(nanoseconds: 0)
     private var events: [RouterEvent] = []
 
     /// The maximum length of the reports in a datagram in bytes, before encryption.

@@ -39,6 +39,9 @@ public struct ConfabServer: Sendable {
     var makeRecorder: RecorderFactory?
     /// Makes what composes broadcasts; nil for what runs a compositor. Tests replace it.
     var makeBroadcaster: BroadcasterFactory?
+    /// Makes what knows the nodes of a cluster; nil for the cluster of this server, if it is in one. Tests replace it. Called on the
+    /// gateway's event loop.
+    var makeClusterNodes: (@Sendable (Gateway) -> any ClusterNodes)?
     /// Makes what judges samples of cameras; nil for what the configuration names. Tests replace it.
     var makeExaminer: SampleExaminerFactory?
     /// Called with the port of the operator's page when it is open. Tests set it.
@@ -197,6 +200,9 @@ public struct ConfabServer: Sendable {
         let turn = life.map { _ in WebhookTurn() }
         let cluster = try await clusterService(gateway, media?.plane, clock, fence, turn)
         if let cluster { opened.add { await cluster.close() } }
+        if let makeClusterNodes {
+            try await gateway.eventLoop.submit { gateway.value.nodes = makeClusterNodes(gateway.value) }.get()
+        }
         // A node reads what storage keeps for a state machine when it has claimed the machine's place.
         if cluster == nil {
             try await endReportedSessions(at: clock.wallNow)
@@ -210,7 +216,9 @@ public struct ConfabServer: Sendable {
             Recorder.make(configuration, media: media?.plane, clock: clock, logger: logger, report: report)
         }
         let composer = FFmpegComposer(
-            configuration.archives.ffmpeg, folder: configuration.recordingFolder, logger: logger
+            configuration.archives.ffmpeg, folder: configuration.recordingFolder,
+            minFreeSpace: Int64(clamping: configuration.recording.minFreeSpace), logger: logger,
+            wallClock: { clock.wallNow }
         ) { input in
             gateway.eventLoop.execute { gateway.value.runner.submit(input) }
         }
@@ -573,6 +581,7 @@ extension ConfabServer {
     public static var metricsHelp: [String: String] {
         let parts = [
             GatewayMetrics.help, PushMetrics.help, WebhookMetrics.help, OperatingMetrics.help, TraceMetrics.help,
+            ClusterMetrics.help,
         ]
         return parts.reduce([:]) { all, help in all.merging(help) { first, _ in first } }
     }

@@ -6,7 +6,7 @@ import Synchronization
 
 /// The certificate for HTTPS. It is loaded again when its files change, without ending connections.
 ///
-/// Each new connection reads `context`, so it gets the newest certificate. Existing connections keep theirs. An
+/// Each new connection reads `contexts`, so it gets the newest certificate. Existing connections keep theirs. An
 /// unusable pair of files is logged once and changes nothing.
 final class TLSCertificates: Service, Sendable {
     /// The contents of the certificate file and of the key file, both PEM.
@@ -43,9 +43,9 @@ final class TLSCertificates: Service, Sendable {
     private let interval: Duration
     private let logger: Logger
     private let state: Mutex<State>
-    /// The context for new connections. It is not part of `state`: that is locked while files are read, and
+    /// The contexts for new connections. They are not part of `state`: that is locked while files are read, and
     /// connections must not wait for the disk.
-    private let current: Mutex<NIOSSLContext>
+    private let current: Mutex<TLSContexts>
 
     /// Loads the certificate from the configuration's files, or uses the one of `--lan`. If the certificate comes from an ACME
     /// server and there is none yet, uses an expired one that nobody trusts, so that the port opens and the metric of the
@@ -75,12 +75,23 @@ final class TLSCertificates: Service, Sendable {
         }
         self.logger = logger
         interval = configuration.tls.checkInterval
-        current = Mutex(try Self.load(pair).context)
+        current = Mutex(TLSContexts(server: try Self.load(pair).context))
         state = Mutex(State(pair: pair))
     }
 
-    /// The context for a new connection.
-    var context: NIOSSLContext { current.withLock { $0 } }
+    /// The contexts for a new connection.
+    var contexts: TLSContexts { current.withLock { $0 } }
+
+    /// Presents the certificate of this challenge to the authority, until ``withdrawChallenges()``.
+    ///
+    /// - Throws: an error if the certificate cannot be made.
+    func present(_ challenge: ACMEChallenge) throws {
+        let context = try TLSContexts.verification(ChallengeCertificate.make(for: challenge, now: Date()))
+        current.withLock { $0.challenges[challenge.domain] = context }
+    }
+
+    /// Presents no certificate of a challenge any more.
+    func withdrawChallenges() { current.withLock { $0.challenges = [:] } }
 
     /// Checks the files regularly until the server stops.
     func run() async throws {
@@ -109,7 +120,7 @@ final class TLSCertificates: Service, Sendable {
                 }
                 let loaded = try Self.load(pair)
                 state = State(pair: pair)
-                current.withLock { $0 = loaded.context }
+                current.withLock { $0.server = loaded.context }
                 logger.info(
                     "New connections use the new certificate",
                     metadata: ["expires": "\(Date(timeIntervalSince1970: Double(loaded.expiry)))"])

@@ -132,6 +132,7 @@ public struct Context: Sendable {
     mutating func media(_ command: MediaCommand) { effects.append(.media(command)) }
     mutating func record(_ command: RecordingCommand) { effects.append(.recording(command)) }
     mutating func broadcast(_ command: BroadcastCommand) { effects.append(.broadcast(command)) }
+    mutating func composeAhead(_ archive: ArchiveRecord) { effects.append(.composeAhead(archive)) }
     mutating func compose(_ archive: ArchiveRecord) { effects.append(.compose(archive)) }
     mutating func reply(_ socket: SocketID, _ reply: ResourceReply) { effects.append(.reply(socket, reply)) }
     mutating func answer(_ socket: SocketID, _ reply: OperatorReply) { effects.append(.answer(socket, reply)) }

@@ -36,6 +36,30 @@ struct HLSOriginTests {
         #expect(expired.map(\.answer) == [.refuse(.unavailable)] && reloads.held == 0)
     }
 
+    @Test("players may begin when the playlist has three target durations, with and without low latency")
+    func ready() throws {
+        // By settings: how many parts of 480 ms a segment has, and after how many the playlist is long enough.
+        let cases: [(HLSSettings, inSegment: Int, needed: Int)] = [(.standard, 8, 33), (.lowLatency, 4, 13)]
+        for (settings, inSegment, needed) in cases {
+            var stream = HLSStream(settings)
+            _ = stream.begin(try StreamFixture.initialization(), at: Self.now)
+            for number in 0..<40 {
+                var part = StreamFixture.part(number)
+                part.startsSegment = number % inSegment == 0
+                _ = stream.append(part, at: Self.now, wall: Self.now)
+                #expect(stream.isReady == (number + 1 >= needed), "\(inSegment) in a segment, part \(number)")
+                guard number + 1 == needed else { continue }
+                // Of segments, and of the parts after the last one.
+                let lines = stream.playlist.split(separator: "\n")
+                let last = lines.lastIndex { $0.hasPrefix("#EXTINF:") } ?? 0
+                let segments = lines.compactMap { $0.hasPrefix("#EXTINF:") ? Double($0.dropFirst(8).dropLast()) : nil }
+                let parts = lines[last...].filter { $0.hasPrefix("#EXT-X-PART:") }
+                let length = segments.reduce(0, +) + 0.48 * Double(parts.count)
+                #expect(length >= Double(3 * settings.targetDuration), "\(stream.playlist)")
+            }
+        }
+    }
+
     private static func origin(
         _ place: HLSOrigin.Place, clock: @escaping @Sendable () -> Timestamp = { HLSOriginTests.now }
     ) throws -> HLSOrigin {

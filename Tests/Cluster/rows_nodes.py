@@ -104,7 +104,9 @@ def drain_a_node(cluster, report):
         crowd.listen(max(1, 20 - (time.monotonic() - start)))
         report.check(not crowd.broken(), f"room, chat and call are not cut for {time.monotonic() - start:.0f} s")
         check_media(browsers, moment, report)
-        confab_node(drained, "serve", drained.name)
+        # Through another node, as from a machine that cannot reach this one.
+        other = next(node for node in cluster.nodes if node is not drained)
+        report.figure("another node was asked to take it back, and says", confab_node(other, "serve", drained.name))
 
         def require_newcomer():
             newcomers.append(Visitor(cluster))

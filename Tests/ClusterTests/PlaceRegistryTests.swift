@@ -73,7 +73,10 @@ struct PlaceRegistryTests {
         #expect(effects == [.send(.claim(kitchen, claim(1), epoch: 1, void: []), number: 2)])
         #expect(node.handle(.replied(2, .claimed)) == [.answer(kitchen, .claimed)])
         #expect(node.registry.held == [kitchen: claim(1)])
+        #expect(node.registry.heldCounts == [.room: 1])
         #expect(node.handle(.claim(kitchen)) == [.answer(kitchen, .claimed)])
+        _ = node.handle(.release(kitchen))
+        #expect(node.registry.heldCounts == [.room: 0])
     }
 
     @Test("nothing is claimed before every life that may have places has registered, or has been fenced and has ended")
@@ -170,6 +173,7 @@ struct PlaceRegistryTests {
         let taken = PlaceReply.registered(taken: [cellar: PlaceClaim(tag: Self.other, number: 8)])
         #expect(node.handle(.replied(4, taken)) == [.lost(cellar, to: Self.other), .note(Self.second)])
         #expect(node.registry.held == [kitchen: claim(1)])
+        #expect(node.registry.heldCounts == [.room: 1])
     }
 
     @Test("if the ledger lost that a node has registered, it is told again")

@@ -75,6 +75,26 @@ struct PostTests {
         #expect(again.entries.last?.content == .letters([]))
     }
 
+    @Test("the time from posting an entry until it is stored is known, and what is posted again is counted")
+    func figures() throws {
+        var outbox = PostOutbox()
+        for time in [10, 20] { _ = outbox.post(Self.letters(1), to: Self.receiver, at: Self.at(time)) }
+        let batch = try #require(Self.appended(outbox.connected(store: "a", at: Self.at(30))))
+        #expect(outbox.oldestPosted(inBatch: batch.number) == Self.at(10))
+        #expect(outbox.oldestPosted(inBatch: batch.number + 1) == nil)
+        _ = outbox.answered(batch.number, .failed, at: Self.at(40))
+        #expect(outbox.oldestPosted(inBatch: batch.number) == nil)
+        let second = try #require(Self.appended(outbox.tick(at: Self.at(140))))
+        #expect(outbox.oldestPosted(inBatch: second.number) == Self.at(10))
+        _ = outbox.answered(second.number, .stored, at: Self.at(150))
+        #expect(outbox.repostedCount == 0)
+        outbox.disconnected()
+        // The time since they were stored in the former Redis says nothing about this one.
+        let again = try #require(Self.appended(outbox.connected(store: "b", at: Self.at(2000))))
+        #expect(outbox.oldestPosted(inBatch: again.number) == Self.at(2000))
+        #expect(outbox.repostedCount == 2)
+    }
+
     @Test("a Redis that took over gets an empty entry for everybody, so that they notice if the last ones are lost")
     func announced() throws {
         var outbox = PostOutbox()

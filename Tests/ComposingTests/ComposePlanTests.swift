@@ -85,6 +85,18 @@ struct ComposePlanTests {
             ])
     }
 
+    @Test("a file whose line was written late is placed at its own beginning")
+    func lateFile() {
+        let file = ArchivedFile(stream: "x", name: "x.webm", codec: .vp8, start: .milliseconds(400))
+        let plan = Self.plan([
+            (0, Self.stream("x")), (0, Self.stream("y")), (1_200, .audio(stream: "y", isOn: false)),
+            (1_200, .file(file)), (2_000, .end(reason: "")),
+        ])
+        #expect(Self.text(plan) == ["0..<10", "10..<50 | x 0,0 640x480"])
+        #expect(plan.chunks.last?.sources.first?.start == 400)
+        #expect(plan.heard == [HeardSource(file: "x.webm", start: 400, ranges: [400..<2_000])])
+    }
+
     @Test("the last frame of a file stays until the first frame of the stream's next file")
     func nextFile() {
         let lines: [(Int64, ArchiveEvent)] = [
@@ -126,6 +138,23 @@ struct ComposePlanTests {
         options.canvas = ArchiveCanvas(width: 1280, height: 720)
         #expect(
             Self.text(Self.plan(lines, options: options)) == ["0..<30 | y 0,0 1280x576 | x 0,576 256x144"])
+    }
+
+    @Test("the layout of rooms follows the shape of a video, as it is drawn")
+    func room() {
+        let lines: [(Int64, ArchiveEvent)] = [
+            (0, Self.stream("x")), (0, Self.file("x")), (0, .layout(ArchiveLayout("room"))),
+            (400, .size(stream: "x", width: 360, height: 640)), (800, .rotation(stream: "x", degrees: 90)),
+            (1_200, .end(reason: "")),
+        ]
+        var options = ComposeOptions()
+        options.canvas = ArchiveCanvas(width: 1280, height: 720)
+        let plan = Self.plan(lines, options: options)
+        #expect(plan.notes.isEmpty && Self.text(plan) == [0..<10, 10..<20, 20..<30].map { "\($0) | x 0,0 1280x720" })
+        #expect(plan.chunks.map { $0.sources.map(\.cell.fit) } == [[.cover], [.contain], [.cover]])
+        // Others do not depend on it.
+        let others = Self.plan(lines.filter { if case .layout = $0.1 { false } else { true } }, options: options)
+        #expect(others.chunks.map(\.frames) == [0..<20, 20..<30])
     }
 
     @Test("an unknown layout is replaced by bestFit, and a file that cannot be read by black, with a note or a cell")

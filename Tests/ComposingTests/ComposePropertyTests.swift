@@ -8,7 +8,9 @@ import Wire
 @Suite("Properties of every plan")
 struct ComposePropertyTests {
     /// A log of people who join, leave, mute, share screens and change classes and layouts, in any order, also senseless ones.
-    private static func randomLog(_ random: inout SeededGenerator) -> (ArchiveLog, [String: SourceFacts]) {
+    static func randomLog(
+        _ random: inout SeededGenerator, withScreens: Bool = true
+    ) -> (ArchiveLog, [String: SourceFacts]) {
         var lines: [(Int64, ArchiveEvent)] = []
         var facts: [String: SourceFacts] = [:]
         var time: Int64 = 0
@@ -19,7 +21,8 @@ struct ComposePropertyTests {
             let id = "s\(Int.random(in: 0..<people, using: &random))"
             switch Int.random(in: 0..<12, using: &random) {
             case 0...2:
-                lines.append((time, ComposePlanTests.stream(id, isScreen: Int.random(in: 0..<9, using: &random) == 0)))
+                let isScreen = Int.random(in: 0..<9, using: &random) == 0 && withScreens
+                lines.append((time, ComposePlanTests.stream(id, isScreen: isScreen)))
             case 3...5:
                 let name = "f\(index).webm"
                 lines.append((time, ComposePlanTests.file(id, name)))

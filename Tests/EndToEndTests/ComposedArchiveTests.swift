@@ -25,7 +25,9 @@ struct ComposedArchiveTests {
     private func composer(
         in room: RecordedRoom, _ report: @escaping @Sendable (Input) -> Void
     ) -> FFmpegComposer {
-        FFmpegComposer("ffmpeg", folder: room.folder.path, logger: Logger(label: "test"), report: report)
+        FFmpegComposer(
+            "ffmpeg", folder: room.folder.path, logger: Logger(label: "test"),
+            wallClock: { Timestamp(milliseconds: 0) }, report: report)
     }
 
     @Test("a recorded room becomes one MP4 file with the archive's length, and a folder without files is reported")

@@ -44,6 +44,47 @@ struct ArchiveFileTests {
         #expect(start(Array("no recording".utf8)) == nil)
     }
 
+    private func clusters(_ bytes: [UInt8]) throws -> [MatroskaClusters.Cluster] {
+        MatroskaClusters(try #require(start(bytes)), size: Int64(bytes.count)) { offset, count in
+            Array(bytes.dropFirst(Int(offset)).prefix(count))
+        }.all
+    }
+
+    @Test("clusters begin at the same places while a recording is written and after its end")
+    func clustersOfGrowingFile() throws {
+        var file = try MemoryFile()
+        var seen: [MatroskaClusters.Cluster] = []
+        for time in stride(from: Int64(0), to: 15_000, by: 20) {
+            // Without video from 8 s on, so clusters begin with audio.
+            if time % 40 == 0, time < 8_000 { file.write(MemoryFile.video(time, isKeyframe: time % 2_000 == 0)) }
+            file.write(MemoryFile.audio(time))
+            let now = try clusters(file.bytes)
+            #expect(now.starts(with: seen), "at \(time) ms")
+            seen = now
+        }
+        #expect(seen.map(\.time) == [0, 2_000, 4_000, 6_000, 11_000])
+        #expect(seen.map(\.startsWithKeyframe) == [true, true, true, true, false])
+        file.finish()
+        #expect(try clusters(file.bytes) == seen)
+    }
+
+    @Test("a cluster with the beginning of its file is a recording, and is found by the time of a keyframe")
+    func clusterAlone() throws {
+        let bytes = try MemoryFile.sample(milliseconds: 9_000, finished: false).bytes
+        let all = MatroskaClusters(try #require(start(bytes)), size: Int64(bytes.count)) { offset, count in
+            Array(bytes.dropFirst(Int(offset)).prefix(count))
+        }
+        let (first, end) = (Int(try #require(all.start(for: -1))), Int(try #require(all.end(after: 6_000))))
+        for time: Int64 in [2_000, 3_999] {
+            let begin = Int(try #require(all.start(for: time)))
+            let part = Array(bytes[..<first] + bytes[begin..<end])
+            #expect(start(part)?.firstFrame == 2_000)
+            #expect(try clusters(part).map(\.time) == [2_000, 4_000])
+        }
+        #expect(all.end(after: 8_001) == nil)
+        #expect(try clusters(Array(bytes.prefix(first))).isEmpty)
+    }
+
     private static func box(_ kind: String, _ content: [UInt8]) -> [UInt8] {
         EBML.bigEndian(UInt64(8 + content.count), count: 4) + Array(kind.utf8) + content
     }

@@ -35,6 +35,10 @@ struct ArchiveLogTests {
             #"{"t":0,"e":"file","stream":"x","file":"x.webm","codec":"vp8"}"#
         ),
         (
+            .file(ArchivedFile(stream: "x", name: "x1.webm", codec: .vp9, start: .milliseconds(3))),
+            #"{"t":0,"e":"file","stream":"x","file":"x1.webm","codec":"vp9","start":3}"#
+        ),
+        (
             .fileEnd(stream: "x", name: "x.webm", size: 9),
             #"{"t":0,"e":"fileEnd","stream":"x","file":"x.webm","size":9}"#
         ),

@@ -84,18 +84,28 @@ struct RecordingTests {
         let client = try room.clients(1)[0]
         record(client, in: room)
         room.run(2_000)
+        let muted = room.server.network.now + .milliseconds(5)
+        room.router.advance(to: muted)
         room.update(client, audio: false, video: false)
         room.run(200)
         let reader = RecordingRingReader(ring)
         var before = RecordedItems()
         before.read(reader)
-        #expect(before.messages.suffix(2) == [.forwarded(isVideo: false, false), .forwarded(isVideo: true, false)])
+        #expect(
+            before.messages.suffix(2) == [
+                .forwarded(isVideo: false, false, at: muted), .forwarded(isVideo: true, false, at: muted),
+            ])
         room.run(2_000)
+        let unmuted = room.server.network.now + .milliseconds(5)
+        room.router.advance(to: unmuted)
         room.update(client, audio: true, video: true)
         room.run(1_000)
         var after = RecordedItems()
         after.read(reader)
-        #expect(after.messages.prefix(2) == [.forwarded(isVideo: false, true), .forwarded(isVideo: true, true)])
+        #expect(
+            after.messages.prefix(2) == [
+                .forwarded(isVideo: false, true, at: unmuted), .forwarded(isVideo: true, true, at: unmuted),
+            ])
         #expect(after.formats.count == 2)
         #expect(after.formats.allSatisfy { $0 == .source(nil, isNew: false) || $0 == .source(.vp8, isNew: false) })
         #expect(VP8Descriptor(try #require(after.video.first).payload)?.isKeyframeStart == true)

@@ -21,6 +21,7 @@ import Wire
             body(metrics)
             _ = MediaWait()
             _ = PushMetrics()
+            _ = ClusterMetrics()
             let operating = OperatingMetrics(disk: DiskSpace(directory: "/", minimum: 0) { _ in 12_345 })
             await operating.record(Readiness(failing: [.media]))
         }
@@ -57,6 +58,37 @@ import Wire
         }
         let text = await Self.exposition { [hub] in $0.record(hub) }
         #expect(text.contains("\nconfab_cluster_letters_dropped_total 2\n"))
+    }
+
+    @Test("a node counts its letters and waits across scrapes, and shows its lease, places and the other nodes")
+    func cluster() {
+        let prometheus = PrometheusMetrics(help: ConfabServer.metricsHelp)
+        withMetricsFactory(prometheus) {
+            let metrics = ClusterMetrics()
+            var figures = ClusterFigures()
+            (figures.post.posted, figures.post.forged, figures.reposted) = (5, 1, 2)
+            (figures.lease, figures.frozen) = (.milliseconds(2500), .milliseconds(500))
+            metrics.record(figures)
+            (figures.post.posted, figures.post.received, figures.frozen) = (7, 4, .milliseconds(1250))
+            (figures.streamLength, figures.isConnected) = (3, true)
+            figures.places = [.room: 2, .person: 30]
+            figures.nodes = [.serving: 2, .fenced: 1]
+            metrics.record(figures)
+            metrics.recordPost(.milliseconds(3))
+        }
+        let text = prometheus.exposition()
+        for line in [
+            "confab_cluster_letters_posted_total 7", "confab_cluster_letters_received_total 4",
+            "confab_cluster_letters_refused_total{reason=\"forged\"} 1",
+            "confab_cluster_letters_refused_total{reason=\"unreadable\"} 0", "confab_cluster_letter_losses_total 0",
+            "confab_cluster_entries_reposted_total 2", "confab_cluster_stream_entries 3", "confab_cluster_redis_up 1",
+            "confab_cluster_lease_seconds 2.5", "confab_cluster_frozen_seconds_total 1.25",
+            "confab_cluster_places{kind=\"room\"} 2", "confab_cluster_places{kind=\"hall\"} 0",
+            "confab_cluster_nodes{state=\"serving\"} 2", "confab_cluster_nodes{state=\"cut_off\"} 0",
+            "confab_cluster_post_seconds_bucket{le=\"0.005\"} 1",
+        ] {
+            #expect(text.contains("\n\(line)\n"), "\(line)")
+        }
     }
 
     @Test("media totals are counters, and gauges under their old names")

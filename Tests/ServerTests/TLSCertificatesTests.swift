@@ -50,13 +50,13 @@ import Wire
         let prometheus = PrometheusMetrics()
         try withMetricsFactory(prometheus) {
             let certificates = try #require(try TLSCertificates(files.configuration, nil, logger))
-            let first = certificates.context
+            let first = certificates.contexts.server
             #expect(certificates.reload() == .unchanged)
-            #expect(certificates.context === first)
+            #expect(certificates.contexts.server === first)
             try files.write(certificate: new.certificatePEM)
             try files.write(key: new.keyPEM)
             #expect(certificates.reload() == .replaced)
-            #expect(certificates.context !== first)
+            #expect(certificates.contexts.server !== first)
             #expect(certificates.reload() == .unchanged)
         }
         let expiry = try new.parsed.notValidAfter
@@ -72,12 +72,12 @@ import Wire
         let files = try CertificateFiles()
         let (logger, warnings) = Warnings.logger()
         let certificates = try #require(try TLSCertificates(files.configuration, nil, logger))
-        let first = certificates.context
+        let first = certificates.contexts.server
         let half = String(new.certificatePEM.prefix(new.certificatePEM.count / 2))
         for (number, text) in [new.certificatePEM, half, "", "no certificate"].enumerated() {
             try files.write(certificate: text)
             for _ in 0..<3 { #expect(Self.refused(certificates.reload()), "text \(number)") }
-            #expect(certificates.context === first)
+            #expect(certificates.contexts.server === first)
         }
         try FileManager.default.removeItem(atPath: files.certificate)
         for _ in 0..<3 { #expect(Self.refused(certificates.reload())) }

@@ -26,7 +26,7 @@ extension FuzzTarget {
 }
 
 extension FuzzTarget {
-    /// Fuzzes the reader of the beginning of a WebM file, which must end and stay in the file.
+    /// Fuzzes the readers of the beginning of a WebM file and of its clusters, which must end and stay in the file.
     static let matroskaStarts = FuzzTarget("matroska-starts", longestInput: 600) { input throws(BrokenProperty) in
         var reads = 0
         let start = MatroskaStart(size: Int64(input.count)) { offset, count in
@@ -40,6 +40,16 @@ extension FuzzTarget {
         let isPossible = start.firstFrame.map { $0 >= 0 && start.hasVideo } ?? true
         try require(isPossible, "\(start) has an impossible first frame")
         try require(start.duration.map { $0 >= 0 } ?? true, "\(start) has a negative length")
+        reads = 0
+        let clusters = MatroskaClusters(start, size: Int64(input.count)) { offset, count in
+            reads += 1
+            return Array(input.dropFirst(Int(clamping: offset)).prefix(count))
+        }.all
+        try require(reads <= input.count + 3, "\(reads) reads of \(input.count) bytes for the clusters")
+        let isOrdered = zip(clusters, clusters.dropFirst()).allSatisfy { $0.offset < $1.offset }
+        try require(isOrdered, "the clusters are not in the order of the file")
+        let isInside = clusters.allSatisfy { (0..<Int64(input.count)).contains($0.offset) && $0.time >= 0 }
+        try require(isInside, "a cluster is not in the file")
     }
 
     /// Fuzzes the reader of MP4 files, which must end and stay in the file.

@@ -29,6 +29,7 @@ extension FuzzTarget {
         .turn,
         .doctorTexts,
         .dtls,
+        .clientHellos,
         .streamFrames,
         .sdp,
         .whip,

@@ -79,7 +79,7 @@ import Foundation
     /// succeeds, the connection stays open for use.
     private func check(_ url: URL) {
         close()
-        let client = ConfabClient(server: url, media: engine)
+        let client = makeClient(url)
         (self.client, address) = (client, url)
         Task {
             var failure: ConfabError?
@@ -94,10 +94,16 @@ import Foundation
         self.name = name
         if client == nil || address != url {
             close()
-            (client, address) = (ConfabClient(server: url, media: engine), url)
+            (client, address) = (makeClient(url), url)
         }
         listen()
         retry()
+    }
+
+    private func makeClient(_ url: URL) -> ConfabClient {
+        var options = ConfabClient.Options()
+        options.showsWarnings = true
+        return ConfabClient(server: url, media: engine, options: options)
     }
 
     private func retry() {

@@ -20,7 +20,8 @@ public enum HLSChange: Hashable, Sendable {
 public struct HLSStream: Sendable {
     /// The maximum number of segments in a playlist of everything: ten hours of 3.84 s, and as much for shorter ones.
     public static let maxListed = 20_000
-    /// How many segments must be there until players may begin.
+    /// How many segments must be there until players may begin. They must also have three target durations together: players begin
+    /// that long before the end of a playlist (RFC 8216 §6.3.3), and it may not be shorter (§6.2.2).
     public static let readyAfter = 3
 
     public let settings: HLSSettings
@@ -40,6 +41,8 @@ public struct HLSStream: Sendable {
     private var nextSegment = 0
     private var nextPart = 0
     private var discontinuitySequence = 0
+    /// The sum of the durations of all complete segments.
+    private var completed: Duration = .zero
     /// The sum of the durations in `listed`, and the longest that it was.
     private var listedDuration: Duration = .zero, longestPlaylist: Duration = .zero
     private var storedBytes = 0
@@ -53,8 +56,13 @@ public struct HLSStream: Sendable {
         render()
     }
 
-    /// Whether players may begin: the first segments are there.
-    public var isReady: Bool { nextSegment >= Self.readyAfter }
+    /// Whether players may begin: the first segments are there. Stays true.
+    public var isReady: Bool {
+        // Only a playlist with parts names those of the segment in progress.
+        let inProgress = settings.partTarget == nil ? nil : open?.segment.duration
+        return nextSegment >= Self.readyAfter
+            && completed + (inProgress ?? .zero) >= .seconds(3 * settings.targetDuration)
+    }
 
     /// The number of the last segment that is complete; nil before the first one.
     public var lastSegment: Int? { nextSegment > 0 ? nextSegment - 1 : nil }
@@ -165,6 +173,7 @@ public struct HLSStream: Sendable {
         nextSegment += 1
         listed.append(segment)
         listedDuration += segment.duration
+        completed += segment.duration
         storedBytes += segment.size
         traffic.take(segment)
         if settings.window == .everything {

@@ -1,13 +1,14 @@
 /// The record of which nodes live, with a clock of its own. It alone decides that a life has ended. PostgreSQL implements it, and
 /// so does a model in the tests.
 ///
-/// In PostgreSQL the ledger is four objects:
+/// In PostgreSQL the ledger is five objects:
 ///
 /// - a sequence, from which lives get their numbers
 /// - `node (node, life, started, alive_until, fenced, void_from, heir, epoch)`, one row for each life
 /// - `judge (timeline, started, since)`, one row: which server has been the ledger, and since when
 /// - `epoch (number, store UNIQUE, since)`: the states of Redis under which places have been claimed. The row with the largest
 ///   number is the current epoch
+/// - `node_request (life, state)`: what operators have requested of lives (``NodeRequests``)
 ///
 /// `now` in the statements below is `clock_timestamp()`, not `now()`, which is the beginning of the transaction. Each operation is
 /// one transaction. All times that the ledger returns are durations by its own clock, because readings of two clocks cannot be
@@ -32,7 +33,7 @@
 /// For ``Terms/settlingOfServer`` after `judge.since` no life is fenced, except by ``begin(node:former:)``, and no places become void.
 ///
 /// **Errors.** An operation that throws may have been carried out. Each can be repeated.
-public protocol Ledger: Sendable {
+public protocol Ledger: NodeRequests {
     /// Begins a life of a node: takes the next number and inserts its row, which is unfenced and alive for
     /// ``Terms/leaseDuration``.
     ///

@@ -63,9 +63,11 @@ public struct LedgerView: Hashable, Sendable {
         public var state: State
         /// The number of the epoch under which it last registered its places. Nil if it never has, and so has no places.
         public var epoch: UInt64?
+        /// What an operator has requested of it through another node (``NodeRequests``), until it has noted that this is carried out.
+        public var requested: NodeRecord.State?
 
-        public init(tag: NodeTag, state: State, epoch: UInt64?) {
-            (self.tag, self.state, self.epoch) = (tag, state, epoch)
+        public init(tag: NodeTag, state: State, epoch: UInt64?, requested: NodeRecord.State? = nil) {
+            (self.tag, self.state, self.epoch, self.requested) = (tag, state, epoch, requested)
         }
     }
 

@@ -85,6 +85,13 @@ public struct NodeRecord: Hashable, Codable, Sendable {
     public var state: State
     /// How long ago the load balancer asked last whether the node is ready, in milliseconds; nil if it does not ask regularly.
     public var checkedMsAgo: Int?
+    /// What the node does, as a raw value of ``NodeCondition``. Text, because a release may publish one that an older release does not
+    /// know. Nil if the release does not publish it.
+    public var condition: String?
+    /// While the node drains: the milliseconds until it disconnects everyone.
+    public var disconnectsInMs: Int64?
+    /// The number of places that the node has. Nil if the release does not publish it.
+    public var places: Int?
     /// How to open relays to the node; nil if it routes no media, or its release has no relays.
     public var relays: NodeRelays?
 

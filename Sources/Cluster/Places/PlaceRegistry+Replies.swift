@@ -21,7 +21,7 @@ extension PlaceRegistry {
             questions[key] = nil
             // Without a claim, this is no answer to what was sent.
             guard let claim = question.claim else { return [.answer(key, .refused)] }
-            held[key] = claim
+            hold(key, by: claim)
             return [.answer(key, .claimed)]
         case .held(nil):
             return isFree(key, question)
@@ -124,13 +124,13 @@ extension PlaceRegistry {
         for key in keys {
             guard held[key] != nil, let holder = taken[key] else { continue }
             if holder.tag == tag {
-                held[key] = nextClaim()
+                hold(key, by: nextClaim())
                 again.append(key)
                 continue
             }
             switch lives.standing(of: holder.tag, heard: now) {
             case .living:
-                held[key] = nil
+                giveUp(key)
                 effects.append(.lost(key, to: holder.tag))
             case .ended:
                 if !entering.void.contains(holder.tag) { entering.void.append(holder.tag) }

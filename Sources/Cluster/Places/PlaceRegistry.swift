@@ -104,12 +104,14 @@ public struct PlaceRegistry: Sendable {
     /// Questions that may wait while Redis is away. Each is some hundred bytes.
     static let maxQuestions = 100_000
     /// Places in one command, so that Redis is not blocked for more than about a millisecond.
-    static let chunk = 500
+    public static let chunk = 500
 
     /// The life whose places these are.
     public let tag: NodeTag
     /// The places that this life has.
-    public internal(set) var held: [PlaceKey: PlaceClaim] = [:]
+    public private(set) var held: [PlaceKey: PlaceClaim] = [:]
+    /// How many of them are of each kind. Kinds may be missing.
+    public private(set) var heldCounts: [PlaceKey.Kind: Int] = [:]
     var store: String?
     var registration = Registration.none
     var questions: [PlaceKey: Question] = [:]
@@ -169,7 +171,7 @@ public struct PlaceRegistry: Sendable {
     }
 
     private mutating func release(_ key: PlaceKey) -> [Effect] {
-        let claim = held.removeValue(forKey: key) ?? questions[key]?.claim
+        let claim = giveUp(key) ?? questions[key]?.claim
         if let question = questions.removeValue(forKey: key), case .asked(let number) = question.phase {
             commands[number] = nil
         }
@@ -177,6 +179,20 @@ public struct PlaceRegistry: Sendable {
         releasing[key] = claim
         guard store != nil else { return [] }
         return [send(.release(key, claim), as: .release(key, claim))]
+    }
+
+    // MARK: Places of this life
+
+    /// Notes that this life has a place, by this claim.
+    mutating func hold(_ key: PlaceKey, by claim: PlaceClaim) {
+        if held.updateValue(claim, forKey: key) == nil { heldCounts[key.kind, default: 0] += 1 }
+    }
+
+    /// Notes that this life no longer has a place. Returns the claim by which it had it; nil if it did not.
+    @discardableResult mutating func giveUp(_ key: PlaceKey) -> PlaceClaim? {
+        guard let claim = held.removeValue(forKey: key) else { return nil }
+        heldCounts[key.kind, default: 0] -= 1
+        return claim
     }
 
     // MARK: Redis

@@ -53,9 +53,10 @@ public struct PostOutbox: Sendable {
         public init() {}
     }
 
-    /// An entry with the time at which it was stored; nil before.
+    /// An entry with the time at which it was posted, or posted again, and the time at which it was stored; nil before.
     private struct Item: Sendable {
         let entry: PostEntry
+        var posted: Instant
         var stored: Instant?
     }
 
@@ -89,6 +90,16 @@ public struct PostOutbox: Sendable {
     /// Creates an outbox that is not connected.
     public init(_ limits: Limits = Limits()) { self.limits = limits }
 
+    /// How many entries were posted again, because another Redis took over.
+    public private(set) var repostedCount = 0
+
+    /// When the oldest entry of the batch that is under way was posted; nil if no batch has this number.
+    public func oldestPosted(inBatch number: UInt64) -> Instant? {
+        guard let open, open.number == number else { return nil }
+        // The first entry of a batch can have been dropped meanwhile.
+        return (next..<open.end).lazy.compactMap { items[$0]?.posted }.first
+    }
+
     /// Whether the node should read no more from its clients' sockets, because too much waits.
     public var isCongested: Bool { waitingSize > limits.waiting }
 
@@ -109,10 +120,10 @@ public struct PostOutbox: Sendable {
         var effects: [Effect] = []
         if waitingSize + content.size > limits.maxWaiting {
             let request = drop(receiver)
-            beginSeries(to: receiver, with: request)
+            beginSeries(to: receiver, with: request, at: now)
             effects.append(.lost(receiver))
         }
-        enqueue(content, to: receiver)
+        enqueue(content, to: receiver, at: now)
         return effects + advance(at: now)
     }
 
@@ -120,8 +131,8 @@ public struct PostOutbox: Sendable {
     public mutating func connected(store: String, at now: Instant) -> [Effect] {
         (isConnected, open, retryAt) = (true, nil, nil)
         if let former = self.store, former != store {
-            postAgain()
-            announce()
+            postAgain(at: now)
+            announce(at: now)
         }
         self.store = store
         return advance(at: now)
@@ -158,7 +169,7 @@ public struct PostOutbox: Sendable {
         let audible = silentUntil.filter { now >= $0.value }.keys.sorted { $0.rawValue < $1.rawValue }
         for life in audible {
             silentUntil[life] = nil
-            if let request = silenced.removeValue(forKey: life) { enqueue(request, to: life) }
+            if let request = silenced.removeValue(forKey: life) { enqueue(request, to: life, at: now) }
         }
         return audible.map(Effect.lost) + advance(at: now)
     }
@@ -167,7 +178,7 @@ public struct PostOutbox: Sendable {
     public mutating func reset(by receiver: NodeTag, series: UInt32, at now: Instant) -> [Effect] {
         guard last[receiver]?.series == series else { return [] }
         let request = drop(receiver)
-        beginSeries(to: receiver, with: request)
+        beginSeries(to: receiver, with: request, at: now)
         return [.lost(receiver)] + advance(at: now)
     }
 
@@ -207,7 +218,7 @@ public struct PostOutbox: Sendable {
         fullSince[life] = since
         guard now - since >= limits.fullFor else { return [] }
         silenced[life] = drop(life)
-        beginSeries(to: life)
+        beginSeries(to: life, at: now)
         fullSince[life] = nil
         silentUntil[life] = now + limits.silence
         return [.lost(life)]
@@ -239,10 +250,12 @@ public struct PostOutbox: Sendable {
     }
 
     /// Another Redis has taken over. It may lack what was stored in the one before.
-    private mutating func postAgain() {
+    private mutating func postAgain(at now: Instant) {
         for index in oldest..<next {
             guard let item = items[index] else { continue }
             items[index]?.stored = nil
+            items[index]?.posted = now
+            repostedCount += 1
             keptSize -= item.entry.content.size
             waitingSize += item.entry.content.size
         }
@@ -250,17 +263,17 @@ public struct PostOutbox: Sendable {
     }
 
     /// Posts an empty entry to everybody, so that they notice a gap even if nothing more is posted to them.
-    private mutating func announce() {
+    private mutating func announce(at now: Instant) {
         for receiver in last.keys.sorted(by: { $0.rawValue < $1.rawValue }) where silentUntil[receiver] == nil {
-            enqueue(.letters([]), to: receiver)
+            enqueue(.letters([]), to: receiver, at: now)
         }
     }
 
-    private mutating func enqueue(_ content: PostContent, to receiver: NodeTag) {
+    private mutating func enqueue(_ content: PostContent, to receiver: NodeTag, at now: Instant) {
         var position = last[receiver] ?? PostPosition(series: 1, number: 0)
         position.number += 1
         last[receiver] = position
-        items[end] = Item(entry: PostEntry(receiver: receiver, position: position, content: content))
+        items[end] = Item(entry: PostEntry(receiver: receiver, position: position, content: content), posted: now)
         end += 1
         waitingSize += content.size
     }
@@ -281,8 +294,8 @@ public struct PostOutbox: Sendable {
     ///
     /// - Parameter request: the request for a new series that was dropped with the former series. It is posted again, because ``PostInbox``
     ///   asks again only when the receiver posts something more. Until then, this life drops what the receiver has posted.
-    private mutating func beginSeries(to receiver: NodeTag, with request: PostContent? = nil) {
+    private mutating func beginSeries(to receiver: NodeTag, with request: PostContent? = nil, at now: Instant) {
         last[receiver] = PostPosition(series: (last[receiver]?.series ?? 0) &+ 1, number: 0)
-        if let request { enqueue(request, to: receiver) }
+        if let request { enqueue(request, to: receiver, at: now) }
     }
 }

@@ -70,23 +70,35 @@ public struct ComposeJob: Sendable {
         defer { files.unlock() }
         files.removeUnfinished()
         let plan = try plan(files)
-        let run = ComposeRun(job: self, files: files, plan: plan, ffmpeg: installation, progress: progress)
+        let run = ComposeRun(
+            job: self, files: files, plan: plan, clusters: files.clusters(of: plan.chunks), ffmpeg: installation,
+            progress: progress)
         return try await run.all(to: URL(filePath: path).standardizedFileURL.path)
     }
 
     private func plan(_ files: JobFiles) throws -> ComposePlan {
-        guard let bytes = files.read(ArchiveFileName.log, max: ArchiveLog.maxSize + 1) else {
-            throw ComposeError.noArchive(folder: folder)
-        }
-        let log = ArchiveLog(bytes)
-        var facts: [String: SourceFacts] = [:]
-        for case .file(let file) in log.lines.map(\.event) where facts[file.name] == nil {
-            facts[file.name] = files.facts(file.name)
-        }
+        let log = try log(files)
+        let facts = facts(of: log, files.facts)
         let plan = ComposePlan(log, facts: facts, options: options)
         guard plan.frames > 0, !facts.isEmpty else { throw ComposeError.nothingRecorded }
         guard plan.canvas.isPossible else { throw ComposeError.badCanvas(plan.canvas.description) }
         return plan
+    }
+
+    func log(_ files: JobFiles) throws -> ArchiveLog {
+        guard let bytes = files.read(ArchiveFileName.log, max: ArchiveLog.maxSize + 1) else {
+            throw ComposeError.noArchive(folder: folder)
+        }
+        return ArchiveLog(bytes)
+    }
+
+    /// Returns the facts of all readable files of a log.
+    func facts(of log: ArchiveLog, _ read: (String) -> SourceFacts?) -> [String: SourceFacts] {
+        var facts: [String: SourceFacts] = [:]
+        for case .file(let file) in log.lines.map(\.event) where facts[file.name] == nil {
+            facts[file.name] = read(file.name)
+        }
+        return facts
     }
 }
 
@@ -107,6 +119,8 @@ struct ComposeRun: Sendable {
     let job: ComposeJob
     let files: JobFiles
     let plan: ComposePlan
+    /// The clusters of the files with video.
+    let clusters: [String: MatroskaClusters]
     let ffmpeg: FFmpegInstallation
     let arguments: FFmpegArguments
     private let progress: @Sendable (ComposeJob.Progress) -> Void
@@ -114,10 +128,11 @@ struct ComposeRun: Sendable {
     private let encoded: Encoded
 
     init(
-        job: ComposeJob, files: JobFiles, plan: ComposePlan, ffmpeg: FFmpegInstallation,
-        progress: @escaping @Sendable (ComposeJob.Progress) -> Void
+        job: ComposeJob, files: JobFiles, plan: ComposePlan, clusters: [String: MatroskaClusters],
+        ffmpeg: FFmpegInstallation, progress: @escaping @Sendable (ComposeJob.Progress) -> Void = { _ in }
     ) {
-        (self.job, self.files, self.plan, self.ffmpeg, self.progress) = (job, files, plan, ffmpeg, progress)
+        (self.job, self.files, self.plan, self.clusters) = (job, files, plan, clusters)
+        (self.ffmpeg, self.progress) = (ffmpeg, progress)
         arguments = FFmpegArguments(canvas: plan.canvas, options: job.options)
         encoded = Encoded(chunks: plan.chunks.count)
     }

@@ -9,13 +9,11 @@ extension ComposeRun {
     /// Makes a chunk, unless it is there.
     func chunk(_ index: Int) async throws -> MadePart {
         let chunk = plan.chunks[index]
-        let sizes = chunk.sources.map { $0.file.flatMap { files.size($0) } ?? 0 }
-        let key = arguments.chunk(chunk, output: "").key(sizes: sizes)
-        let name = "chunk-\(index)-\(String(key, radix: 16)).mp4"
+        let name = name(of: index)
         if files.tracks(JobFiles.path(name))?.frames == chunk.frames.count { return .kept(name: name) }
         var last = ""
         for _ in 0..<Self.attempts {
-            if try await encode(index, black: [], to: name, &last) { return .made(name: name, damaged: []) }
+            if try await encode(index, to: name, &last) { return .made(name: name, damaged: []) }
         }
         let damaged = try await damaged(in: chunk)
         files.note(
@@ -27,14 +25,35 @@ extension ComposeRun {
         return .made(name: name, damaged: damaged.sorted())
     }
 
+    /// Makes a chunk of an archive that is still recorded, unless it is there. If it fails, it is tried again after the end of the archive.
+    ///
+    /// - Parameter ranges: what to read of the files that are still being recorded.
+    func settledChunk(_ index: Int, ranges: [String: RecordedRange]) async throws {
+        let name = name(of: index)
+        guard files.tracks(JobFiles.path(name))?.frames != plan.chunks[index].frames.count else { return }
+        var reason = ""
+        _ = try await encode(index, ranges: ranges, to: name, &reason)
+    }
+
+    /// The name of a finished chunk. It differs if the command or the part of its files on which it depends does.
+    private func name(of index: Int) -> String {
+        let chunk = plan.chunks[index]
+        let extents = chunk.sources.map { source in
+            source.file.map { chunk.extent(of: source, clusters[$0], size: files.size($0) ?? 0) } ?? 0
+        }
+        let key = arguments.chunk(chunk, output: "").key(sizes: extents)
+        return "chunk-\(index)-\(String(key, radix: 16)).mp4"
+    }
+
     private func encode(
-        _ index: Int, black: Set<String>, to name: String, _ reason: inout String
+        _ index: Int, black: Set<String> = [], ranges: [String: RecordedRange] = [:], to name: String,
+        _ reason: inout String
     ) async throws -> Bool {
         let chunk = plan.chunks[index]
         // Another name for each attempt. The ffmpeg of a killed process may still write to its own.
         let unfinished = JobFiles.path("\(UUID().uuidString).part")
         defer { files.remove(unfinished) }
-        let command = arguments.chunk(chunk, black: black, output: unfinished)
+        let command = arguments.chunk(chunk, black: black, ranges: ranges, output: unfinished)
         let outcome = try await run(command, frames: chunk.frames.count) { line in
             if line.hasPrefix("frame="), let frames = Int(line.dropFirst(6)) { report(index, frames) }
         }

@@ -141,6 +141,39 @@ struct JobFiles: Sendable {
         Self.withReader(full(name)) { size, read in MatroskaStart(size: size, read: read).map(SourceFacts.init) }
     }
 
+    /// The facts of a file that may still be written. Such a file has tracks for audio and video, of which those without blocks are removed
+    /// at its end.
+    func factsSoFar(_ name: String) -> SourceFacts? {
+        guard var facts = facts(name) else { return nil }
+        let mayHaveVideo = facts.hasVideo && facts.duration == nil
+        if mayHaveVideo, !hasVideoFrame(name) { facts.hasVideo = false }
+        return facts
+    }
+
+    private func hasVideoFrame(_ name: String) -> Bool {
+        Self.withReader(full(name)) { size, read -> Bool? in
+            guard let start = MatroskaStart(size: size, read: read) else { return nil }
+            // After minutes of audio alone, the first frame is not looked for.
+            return start.firstFrame != nil
+                || MatroskaClusters(start, size: size, read: read).all.contains(where: \.startsWithKeyframe)
+        } ?? false
+    }
+
+    private func clusters(_ name: String) -> MatroskaClusters? {
+        Self.withReader(full(name)) { size, read in
+            MatroskaStart(size: size, read: read).map { MatroskaClusters($0, size: size, read: read) }
+        }
+    }
+
+    /// The clusters of all files of these chunks.
+    func clusters(of chunks: some Sequence<ComposedChunk>) -> [String: MatroskaClusters] {
+        var clusters: [String: MatroskaClusters] = [:]
+        for source in chunks.flatMap(\.sources) {
+            if let file = source.file, clusters[file] == nil { clusters[file] = self.clusters(file) }
+        }
+        return clusters
+    }
+
     func tracks(_ path: String) -> MP4Tracks? {
         Self.withReader(full(path)) { size, read in MP4Tracks(size: size, read: read) }
     }

@@ -47,15 +47,19 @@ struct ArchiveTimeline {
     var heard: [Span] = []
     var layouts: [Change<ArchiveLayout>] = []
     var classes: [Change<(stream: String, classes: [String])>] = []
+    /// The width of a stream's video divided by its height.
+    var aspects: [Change<(stream: String, aspect: Double)>] = []
     var end: Int64 = 0
     /// Whether the log has its last line.
     var isComplete = false
 
-    /// - Parameter facts: the readable files by name. A file that is not in it is black and silent.
-    init(_ log: ArchiveLog, facts: [String: SourceFacts]) {
+    /// - Parameters:
+    ///   - facts: the readable files by name. A file that is not in it is black and silent.
+    ///   - soFar: how much was recorded until now; nil if the archive has ended.
+    init(_ log: ArchiveLog, facts: [String: SourceFacts], soFar: Int64? = nil) {
         var builder = Builder(facts: facts)
         for line in log.lines { builder.take(line.event, at: line.time.wholeMilliseconds) }
-        builder.finish()
+        builder.finish(at: soFar)
         self = builder.timeline
     }
 
@@ -101,13 +105,16 @@ extension ArchiveTimeline {
                 timeline.layouts.append(Change(time: time, value: opening.layout ?? ArchiveLayout()))
             case .layout(let layout): timeline.layouts.append(Change(time: time, value: layout))
             case .end: timeline.isComplete = true
-            case .began, .fileEnd, .failed, .pause, .resume, .size, .lost, .audio: break
+            case .size(let stream, let width, let height):
+                timeline.aspects.append(Change(time: time, value: (stream, Double(width) / Double(height))))
+            case .began, .fileEnd, .failed, .pause, .resume, .lost, .audio: break
             default: takeOfStream(event, at: time)
             }
         }
 
-        private mutating func takeOfStream(_ event: ArchiveEvent, at time: Int64) {
+        private mutating func takeOfStream(_ event: ArchiveEvent, at lineTime: Int64) {
             guard let id = event.stream else { return }
+            var time = lineTime
             var stream = streams[id] ?? include(id)
             switch event {
             case .stream(let description):
@@ -119,6 +126,7 @@ extension ArchiveTimeline {
                 let fallback = SourceFacts(hasVideo: file.codec != .opus, hasAudio: false)
                 var known = facts[file.name] ?? fallback
                 if file.codec == .opus { known.hasVideo = false }
+                time = file.begin(line: .milliseconds(lineTime)).wholeMilliseconds
                 stream.file = OpenFile(name: file.name, start: time, facts: known)
                 stream.isHere = true
                 if let length = known.duration, !timeline.isComplete { longest = max(longest, time + length) }
@@ -196,8 +204,8 @@ extension ArchiveTimeline {
             timeline.heard.append(span)
         }
 
-        mutating func finish() {
-            if !timeline.isComplete { timeline.end = max(timeline.end, longest) }
+        mutating func finish(at soFar: Int64?) {
+            if !timeline.isComplete { timeline.end = max(timeline.end, soFar ?? longest) }
             timeline.end = min(timeline.end, ArchiveLog.maxTime.wholeMilliseconds)
             for id in streams.keys.sorted() {
                 guard var stream = streams[id] else { continue }

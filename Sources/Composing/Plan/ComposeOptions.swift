@@ -72,6 +72,8 @@ package enum DrawnLayout: Sendable {
     case predefined(ComposedLayout)
     /// A style sheet of the application, for this canvas.
     case custom(Stylesheet, ArchiveCanvas)
+    /// The layout of rooms.
+    case room(RoomCanvas)
 
     /// Returns nil if the type, the combination of types, the style sheet or the canvas is not supported.
     package init?(_ layout: ArchiveLayout, on canvas: ArchiveCanvas) {
@@ -80,6 +82,13 @@ package enum DrawnLayout: Sendable {
                 return nil
             }
             self = .custom(sheet, canvas)
+            return
+        }
+        if layout.type == RoomCanvas.type {
+            guard layout.screenshareType == nil, layout.stylesheet == nil,
+                let room = RoomCanvas(width: canvas.width, height: canvas.height)
+            else { return nil }
+            self = .room(room)
             return
         }
         guard let kind = ComposedLayout.Kind(rawValue: layout.type), layout.stylesheet == nil else { return nil }
@@ -98,6 +107,7 @@ package enum DrawnLayout: Sendable {
         switch self {
         case .predefined(let layout): layout.cells(streams)
         case .custom(let sheet, let canvas): sheet.cells(streams, width: canvas.width, height: canvas.height)
+        case .room(let room): room.cells(streams)
         }
     }
 }

@@ -76,9 +76,14 @@ public struct ComposePlan: Hashable, Sendable {
     /// What differs from the event log, in sentences for the operator.
     public var notes: [String] = []
 
-    /// - Parameter facts: the readable files by name. A file that the log names and that is not here becomes a black cell.
-    public init(_ log: ArchiveLog, facts: [String: SourceFacts], options: ComposeOptions = ComposeOptions()) {
-        let timeline = ArchiveTimeline(log, facts: facts)
+    /// - Parameters:
+    ///   - facts: the readable files by name. A file that the log names and that is not here becomes a black cell.
+    ///   - soFar: the milliseconds that were recorded until now, for an archive that is still recorded. The plan then ends there, and
+    ///     ``settled(at:)`` are the chunks that are also in the plan of the whole archive.
+    public init(
+        _ log: ArchiveLog, facts: [String: SourceFacts], options: ComposeOptions = ComposeOptions(), soFar: Int64? = nil
+    ) {
+        let timeline = ArchiveTimeline(log, facts: facts, soFar: soFar)
         let opening = timeline.opening ?? ArchiveOpening(id: "", session: "")
         canvas = options.canvas ?? opening.canvas ?? ArchiveCanvas()
         hasAudio = options.hasAudio ?? opening.hasAudio
@@ -172,6 +177,7 @@ private struct Scenes {
         case join(ArchiveTimeline.Span)
         case layout(ArchiveLayout)
         case classes(stream: String, [String])
+        case aspect(stream: String, Double)
     }
 
     /// - Parameter grid: the frames at which the scene may change are multiples of this.
@@ -181,6 +187,7 @@ private struct Scenes {
         var drawn: [ArchiveTimeline.Span] = []
         var layout = ArchiveLayout()
         var classes: [String: [String]] = [:]
+        var aspects: [String: Double] = [:]
         let bounds = Set(steps.map(\.frame) + [0, frames]).sorted()
         var next = steps[...]
         for (start, end) in zip(bounds, bounds.dropFirst()) {
@@ -191,9 +198,10 @@ private struct Scenes {
                 case .join(let span): drawn.append(span)
                 case .layout(let new): layout = new
                 case .classes(let stream, let list): classes[stream] = list
+                case .aspect(let stream, let aspect): aspects[stream] = aspect
                 }
             }
-            let sources = self.sources(drawn, layout, classes)
+            let sources = self.sources(drawn, layout, classes, aspects)
             if let last = scenes.last, last.sources == sources {
                 scenes[scenes.count - 1].frames = last.frames.lowerBound..<end
             } else {
@@ -223,13 +231,15 @@ private struct Scenes {
         steps += joins
         steps += timeline.layouts.map { (up($0.time), .layout($0.value)) }
         steps += timeline.classes.map { (up($0.time), .classes(stream: $0.value.stream, $0.value.classes)) }
+        steps += timeline.aspects.map { (up($0.time), .aspect(stream: $0.value.stream, $0.value.aspect)) }
         // A stable order, so that the last of several changes in a frame counts.
         let order = steps.enumerated().sorted { ($0.element.frame, $0.offset) < ($1.element.frame, $1.offset) }
         return order.map(\.element).filter { $0.frame < frames }
     }
 
     private mutating func sources(
-        _ drawn: [ArchiveTimeline.Span], _ layout: ArchiveLayout, _ classes: [String: [String]]
+        _ drawn: [ArchiveTimeline.Span], _ layout: ArchiveLayout, _ classes: [String: [String]],
+        _ aspects: [String: Double]
     ) -> [DrawnSource] {
         let spans = drawn.sorted { ($0.order, $0.range.lowerBound) < ($1.order, $1.range.lowerBound) }
         // A stream has one cell, even if a damaged log lets two of its files overlap.
@@ -240,7 +250,7 @@ private struct Scenes {
             return LayoutStream(
                 id: span.stream, connection: stream?.connection ?? span.stream,
                 classes: options.classes[span.stream] ?? classes[span.stream] ?? [],
-                isScreen: stream?.videoType == .screen)
+                isScreen: stream?.videoType == .screen, aspect: aspect(of: span, aspects))
         }
         return cells(streams, options.layout ?? layout).compactMap { cell in
             guard let span = newest[cell.id] else { return nil }
@@ -249,6 +259,11 @@ private struct Scenes {
                 cell: cell, file: isReadable ? span.file : nil, start: isReadable ? span.start : 0,
                 rotation: isReadable ? span.rotation : 0)
         }
+    }
+
+    /// The aspect of a stream's video as it is drawn; nil while it is unknown.
+    private func aspect(of span: ArchiveTimeline.Span, _ aspects: [String: Double]) -> Double? {
+        aspects[span.stream].map { span.rotation % 180 == 0 ? $0 : 1 / $0 }
     }
 
     /// The layouts that were needed, because a style sheet takes time to parse.

@@ -49,8 +49,11 @@ public struct FFmpegArguments: Sendable {
     ///
     /// - Parameters:
     ///   - black: files to replace by black, because they cannot be decoded.
+    ///   - ranges: the files that are still being recorded, and what to read of them.
     ///   - output: the path to write, of any name.
-    public func chunk(_ chunk: ComposedChunk, black: Set<String> = [], output: String) -> FFmpegCommand {
+    public func chunk(
+        _ chunk: ComposedChunk, black: Set<String> = [], ranges: [String: RecordedRange] = [:], output: String
+    ) -> FFmpegCommand {
         let begin = Int64(chunk.frames.lowerBound) * ComposedFormat.frame
         let sources = chunk.sources.map { source in
             var source = source
@@ -58,7 +61,13 @@ public struct FFmpegArguments: Sendable {
             return source
         }
         var arguments = Self.common + Self.oneThread + ["-copyts"]
-        for source in sources { arguments += input(source, from: begin) }
+        for source in sources {
+            if let file = source.file, let range = ranges[file] {
+                arguments += input(file, range)
+            } else {
+                arguments += input(source, from: begin)
+            }
+        }
         arguments += ["-filter_complex", graph(chunk, sources), "-map", "[out]"]
         arguments += ["-frames:v", String(chunk.frames.count), "-an"] + encoder
         return FFmpegCommand(arguments: arguments + ["-progress", "pipe:1", "-f", "mp4", "-y", output])
@@ -78,6 +87,16 @@ public struct FFmpegArguments: Sendable {
         guard let file = source.file else { return [] }
         let seek = begin > source.start ? ["-noaccurate_seek", "-ss", seconds(begin - source.start)] : []
         return ["-threads", "1", "-reinit_filter", "0"] + seek + ["-i", file]
+    }
+
+    /// Reads a part of a file that is still being recorded. It has no index, so without the places of its clusters, ffmpeg would read all
+    /// of it, with each chunk more.
+    private func input(_ file: String, _ range: RecordedRange) -> [String] {
+        let parts = [range.header, range.clusters].map {
+            "subfile,,start,\($0.lowerBound),end,\($0.upperBound),,:\(file)"
+        }
+        return ["-threads", "1", "-reinit_filter", "0", "-protocol_whitelist", "file,concat,subfile"]
+            + ["-i", "concat:" + parts.joined(separator: "|")]
     }
 
     private func graph(_ chunk: ComposedChunk, _ sources: [DrawnSource]) -> String {

@@ -11,7 +11,7 @@ public enum ArchiveEvent: Hashable, Sendable {
     case began(at: Timestamp)
     /// A stream is published, or is selected by hand for the first time.
     case stream(ArchivedStream)
-    /// A file begins. Its time 0 is the time of the line.
+    /// A file begins. Its time 0 is the time of the line, or an earlier one (`ArchivedFile.start`).
     case file(ArchivedFile)
     /// A file is complete. Its size is in bytes.
     case fileEnd(stream: String, name: String, size: Int64)
@@ -156,10 +156,18 @@ public struct ArchivedFile: Hashable, Sendable {
     public var name: String
     /// The codec of the video, or `opus` if there is none.
     public var codec: Codec
+    /// The recorded time of the file's time 0, if it is earlier than that of the line; otherwise nil. A file begins with frames that were
+    /// held for seconds, and the times of lines never decrease.
+    public var start: Duration?
 
-    public init(stream: String, name: String, codec: Codec) {
-        (self.stream, self.name, self.codec) = (stream, name, codec)
+    public init(stream: String, name: String, codec: Codec, start: Duration? = nil) {
+        (self.stream, self.name, self.codec, self.start) = (stream, name, codec, start)
     }
+
+    /// Returns the recorded time of the file's time 0.
+    ///
+    /// - Parameter line: the time of the line.
+    public func begin(line: Duration) -> Duration { start.map { min($0, line) } ?? line }
 }
 
 /// The names of files in an archive's folder.

@@ -250,6 +250,7 @@ extension ArchivedFile {
         try coder.string("stream", &stream, max: Longest.id)
         try coder.fileName("file", &name)
         try coder.choice("codec", &codec)
+        try coder.milliseconds("start", &start)
     }
 }
 

@@ -16,8 +16,10 @@ public struct MatroskaStart: Hashable, Sendable {
     /// In milliseconds; nil while the file is written.
     public private(set) var duration: Int64?
 
-    private var videoTrack: UInt64?
-    private var scale: UInt64 = 1_000_000
+    /// The number of the track of video; nil if there is none.
+    private(set) var videoTrack: UInt64?
+    /// The unit of times in nanoseconds.
+    private(set) var scale: UInt64 = 1_000_000
     private var clusterTime: Int64 = 0
 
     /// Reads the beginning of a file.
@@ -95,7 +97,7 @@ public struct MatroskaStart: Hashable, Sendable {
         firstFrame = milliseconds(Double(max(0, clusterTime + Int64(offset))))
     }
 
-    private func milliseconds(_ units: Double) -> Int64 {
+    func milliseconds(_ units: Double) -> Int64 {
         Int64(min(units * Double(scale) / 1_000_000, Double(Int64(1) << 50)))
     }
 
@@ -110,7 +112,7 @@ public struct MatroskaStart: Hashable, Sendable {
         }
     }
 
-    private static func unsigned(_ bytes: ArraySlice<UInt8>) -> UInt64? {
+    static func unsigned(_ bytes: ArraySlice<UInt8>) -> UInt64? {
         bytes.isEmpty ? nil : bytes.reduce(0) { $0 << 8 | UInt64($1) }
     }
 

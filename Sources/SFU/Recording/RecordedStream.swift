@@ -55,7 +55,7 @@ final class RecordedStream {
         let known = kind == .audio ? forwarded.audio : forwarded.video
         guard known != isOn else { return }
         if kind == .audio { forwarded.audio = isOn } else { forwarded.video = isOn }
-        send(.forwarded(isVideo: kind == .video, isOn))
+        send(.forwarded(isVideo: kind == .video, isOn, at: writer.now))
     }
 
     func requestKeyframe() { for reader in readers { reader.requestKeyframe() } }

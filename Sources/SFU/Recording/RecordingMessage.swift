@@ -8,8 +8,8 @@ public enum RecordingMessage: Equatable, Sendable {
     case source(VideoPayloadFormat?, isNew: Bool)
     /// A sender report of the current source (RFC 3550 §6.4.1).
     case report(isVideo: Bool, ntp: NTPTime, timestamp: UInt32, arrivedAt: MediaTime)
-    /// The audio or video is muted (false), or sent again (true).
-    case forwarded(isVideo: Bool, Bool)
+    /// The audio or video is muted (false), or sent again (true), since this time. The recorder may read the message much later.
+    case forwarded(isVideo: Bool, Bool, at: MediaTime)
     /// Nothing follows from this router. Each router sends it once.
     case ended
 }

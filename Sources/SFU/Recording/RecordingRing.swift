@@ -77,6 +77,9 @@ final class RecordingWriter {
         writer = PipeRingWriter(ring.ring)
     }
 
+    /// The time of the router's owner.
+    var now: MediaTime { output.now }
+
     func send(_ message: RecordingMessage, of recording: UInt32) {
         // Reports repeat, so they need no place in a ring that is full.
         if case .report = message { return writer.writeIfRoom(.recorded(recording, message)) }

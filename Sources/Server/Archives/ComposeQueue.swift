@@ -2,7 +2,8 @@ import Composing
 import Signaling
 import Wire
 
-/// The archives that wait to be composed, in the order in which they stopped.
+/// The archives that wait to be composed, in the order in which they stopped, and those of which a part can be composed while they are
+/// recorded, for when none waits.
 ///
 /// If another process composes an archive, only this archive waits for it, and later ones are composed first. A full disk and a missing
 /// ffmpeg make all of them wait.
@@ -18,12 +19,20 @@ struct ComposeQueue {
     }
 
     private var entries: [Entry] = []
+    private var recorded = RecordedArchives()
     /// The archive that is being composed or tried.
     private var current: ArchiveID?
     /// When the next one may be tried, after a failure that concerns all.
     private var resumesAt: Instant?
 
-    mutating func append(_ archive: ArchiveRecord) { entries.append(Entry(archive: archive)) }
+    /// Adds an archive that has stopped.
+    mutating func append(_ archive: ArchiveRecord) {
+        recorded.remove(archive.id)
+        entries.append(Entry(archive: archive))
+    }
+
+    /// Adds an archive that is being recorded.
+    mutating func appendRecorded(_ archive: ArchiveRecord, now: Instant) { recorded.append(archive, now: now) }
 
     /// Returns the archive to compose now; nil if none can be. It stays in the queue.
     func next(now: Instant) -> ArchiveRecord? {
@@ -38,6 +47,20 @@ struct ComposeQueue {
         return archive
     }
 
+    /// Returns the chunk to compose now of an archive that is being recorded, and remembers the archive until the next call of `begin`; nil
+    /// if there is none, or an archive that has stopped can be composed.
+    mutating func beginChunk(now: Instant) -> RecordedArchives.Chunk? {
+        guard next(now: now) == nil, resumesAt.map({ $0 <= now }) ?? true else { return nil }
+        let chunk = recorded.next(now: now)
+        current = chunk?.archive.id
+        return chunk
+    }
+
+    /// Records what has become of a chunk from `beginChunk`.
+    mutating func endChunk(_ chunk: RecordedArchives.Chunk, _ outcome: RecordedArchives.Outcome, now: Instant) {
+        recorded.take(chunk, outcome, now: now)
+    }
+
     /// Removes an archive that waits.
     ///
     /// - Returns: false if it is being composed or tried.
@@ -47,9 +70,11 @@ struct ComposeQueue {
         return true
     }
 
-    /// Returns when `next` has an archive; nil if the queue is empty.
+    /// Returns when `begin` or `beginChunk` has something; nil if the queue is empty.
     func nextTime(now: Instant) -> Instant? {
-        guard let first = entries.map({ $0.due ?? now }).min() else { return nil }
+        guard let first = (entries.map { $0.due ?? now } + [recorded.nextTime].compactMap(\.self)).min() else {
+            return nil
+        }
         return max(first, resumesAt ?? first)
     }
 

@@ -6,7 +6,8 @@ import Signaling
 import Synchronization
 import Wire
 
-/// Composes archives with ffmpeg, one after another, with a low priority (`ComposeQueue`).
+/// Composes archives with ffmpeg, one after another, with a low priority (`ComposeQueue`). If none waits, it composes what is settled of
+/// those that are being recorded, so that little is left at their end.
 ///
 /// When the server stops, the work that is left is done after the next start: the hub asks for it again. Without ffmpeg, archives wait
 /// until it is installed.
@@ -28,11 +29,13 @@ final class FFmpegComposer: ArchiveComposer {
     ///
     /// - Parameters:
     ///   - name: the path of ffmpeg, or the name of a command in `PATH`.
+    ///   - minFreeSpace: the free bytes below which nothing is composed of archives that are being recorded. Recordings need the space.
     ///   - retry: how long to wait before an archive is tried again that cannot be composed now.
+    ///   - wallClock: the time of day, by the clock of the recorder.
     ///   - report: receives `Input.composed`, `notComposed` and `composingWaits`. Called in no particular thread.
     init(
-        _ name: String, folder: String, logger: Logger, retry: Duration = .seconds(60),
-        report: @escaping @Sendable (Input) -> Void
+        _ name: String, folder: String, minFreeSpace: Int64 = 0, logger: Logger, retry: Duration = .seconds(60),
+        wallClock: @escaping @Sendable () -> Timestamp, report: @escaping @Sendable (Input) -> Void
     ) {
         let isInstalled = FFmpegInstallation.locate(name) != nil
         if !isInstalled {
@@ -43,7 +46,8 @@ final class FFmpegComposer: ArchiveComposer {
         let waiting = Waiting()
         (self.isInstalled, self.waiting, self.wake) = (isInstalled, waiting, wake)
         let loop = ComposeLoop(
-            waiting: waiting, ffmpeg: name, folder: folder, logger: logger, retry: retry, report: report)
+            waiting: waiting, ffmpeg: name, folder: folder, space: RecordingSpace(minimum: minFreeSpace),
+            logger: logger, retry: retry, wallClock: wallClock, report: report)
         worker = Task(priority: .background) { await loop.run(signals, wake) }
     }
 
@@ -54,6 +58,11 @@ final class FFmpegComposer: ArchiveComposer {
     func check(onUnusable: @escaping @Sendable () -> Void) {
         guard isInstalled else { return }
         waiting.onUnusable.withLock { $0 = onUnusable }
+        wake.yield()
+    }
+
+    func composeAhead(_ archive: ArchiveRecord) {
+        waiting.archives.withLock { $0.appendRecorded(archive, now: .now) }
         wake.yield()
     }
 
@@ -81,8 +90,10 @@ private struct ComposeLoop: Sendable {
     let ffmpeg: String
     /// The folder of all archives.
     let folder: String
+    let space: RecordingSpace
     let logger: Logger
     let retry: Duration
+    let wallClock: @Sendable () -> Timestamp
     let report: @Sendable (Input) -> Void
 
     /// - Parameter signals: one after each change of `waiting`.
@@ -92,8 +103,14 @@ private struct ComposeLoop: Sendable {
             timer?.cancel()
             timer = nil
             await check()
-            while !Task.isCancelled, let archive = waiting.archives.withLock({ $0.begin(now: .now) }) {
-                await compose(archive)
+            while !Task.isCancelled {
+                if let archive = waiting.archives.withLock({ $0.begin(now: .now) }) {
+                    await compose(archive)
+                } else if let chunk = waiting.archives.withLock({ $0.beginChunk(now: .now) }) {
+                    await composeAhead(chunk)
+                } else {
+                    break
+                }
             }
             guard let time = waiting.archives.withLock({ $0.nextTime(now: .now) }) else { continue }
             timer = Task {
@@ -147,6 +164,23 @@ private struct ComposeLoop: Sendable {
         }
         waiting.archives.withLock { $0.remove(archive.id) }
         report(input)
+    }
+
+    /// Composes a chunk of an archive that is being recorded, if it is settled. A failure is left to the end of the archive.
+    private func composeAhead(_ chunk: RecordedArchives.Chunk) async {
+        var outcome = RecordedArchives.Outcome.failed
+        if space.admits(free: RecordingFolder.freeSpace(folder)) {
+            do {
+                outcome = .step(try await job(chunk.archive).compose(chunk: chunk.index, at: wallClock()))
+            } catch {
+                // The server stops.
+                guard !Task.isCancelled else { return }
+                logger.debug(
+                    "A part of an archive could not be composed while it is recorded",
+                    metadata: ["archive": "\(chunk.archive.id)", "error": "\(error)"])
+            }
+        }
+        waiting.archives.withLock { $0.endChunk(chunk, outcome, now: .now) }
     }
 
     private func postpone(_ archive: ArchiveID, _ obstacle: ComposingObstacle, _ error: String) {

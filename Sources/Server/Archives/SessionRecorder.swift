@@ -25,11 +25,15 @@ protocol SessionRecorder: Sendable {
 
 extension Recorder: SessionRecorder {}
 
-/// Composes the recorded streams of an archive into one file, after the archive has stopped.
+/// Composes the recorded streams of an archive into one file. Begins while the archive is recorded, and ends after it has stopped.
 ///
-/// The result is reported as `Input.composed` or `Input.notComposed`, exactly once for each call, unless the archive is given up. Until
+/// The result is reported as `Input.composed` or `Input.notComposed`, exactly once for each call of `compose`, unless the archive is given up. Until
 /// then `Input.composingWaits` reports changes of what composing waits for.
 protocol ArchiveComposer: Sendable {
+    /// Composes what nothing can change any more of an archive that is being recorded, when there is nothing else to compose. Does not
+    /// block, and reports nothing.
+    func composeAhead(_ archive: ArchiveRecord)
+
     /// Starts composing, or resumes what an earlier run of the server left unfinished. Does not block.
     func compose(_ archive: ArchiveRecord)
 

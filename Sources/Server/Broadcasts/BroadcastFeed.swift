@@ -169,7 +169,7 @@ final class BroadcastStream: RingStream {
         case .source(let format, let isNew): frames.begin(format, isNew: isNew, now: now)
         case .report(let isVideo, let ntp, let timestamp, let arrivedAt):
             frames.report(isVideo: isVideo, ntp: ntp, timestamp: timestamp, arrival: arrivedAt)
-        case .forwarded(let isVideo, let isOn):
+        case .forwarded(let isVideo, let isOn, _):
             frames.setForwarded(isVideo: isVideo, isOn, now: now)
             if isVideo {
                 isVideoForwarded = isOn

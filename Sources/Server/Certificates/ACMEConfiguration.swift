@@ -7,6 +7,8 @@ extension ConfabConfiguration {
         public var email: String?
         /// The name of an authority, or the URL of its directory.
         public var directory = ACMEAuthority.stagingName
+        /// How the authority verifies the domains.
+        public var challenge = Challenge.http
         /// Whether the operator agrees to the authority's terms of service.
         public var agreeToTerms = false
         /// The TCP port for plain HTTP.
@@ -15,10 +17,37 @@ extension ConfabConfiguration {
         public var authorities: String?
         /// Makes the default settings, which order no certificate.
         public init() {}
+
+        /// How an authority verifies that a domain leads to this server.
+        public enum Challenge: String, Sendable, CaseIterable {
+            /// By a request for a file over plain HTTP, to port 80 (RFC 8555 §8.3).
+            case http
+            /// By a TLS connection to port 443, where it gets a special certificate (RFC 8737).
+            case tls
+
+            /// The type in ACME's messages.
+            var type: String {
+                switch self {
+                case .http: "http-01"
+                case .tls: "tls-alpn-01"
+                }
+            }
+
+            /// The port to which authorities connect.
+            var port: Int {
+                switch self {
+                case .http: 80
+                case .tls: 443
+                }
+            }
+        }
     }
 
     /// Whether the public port speaks HTTPS.
     public var handlesHTTPS: Bool { lan || tls.certificate != nil || !acme.domains.isEmpty }
+
+    /// The port for plain HTTP, where an authority verifies the domains; nil if it is not opened.
+    var plainHTTPPort: Int? { acme.domains.isEmpty || acme.challenge != .http ? nil : acme.httpPort }
 
     /// The port to which plain HTTP is redirected: that of `publicURL`, which a router may forward to ``port``.
     var redirectPort: Int {
@@ -40,7 +69,7 @@ extension ConfabConfiguration {
                 acme.agreeToTerms, "acme.agreeToTerms",
                 "read the authority's terms of service, and set this to true to agree to them"
             ),
-            (acme.httpPort != port || port == 0, "acme.httpPort", "must differ from port, which is for HTTPS"),
+            (plainHTTPPort != port || port == 0, "acme.httpPort", "must differ from port, which is for HTTPS"),
         ]
         return rules.filter { !$0.isMet }.map { .init(key: $0.key, message: $0.message) }
     }
@@ -81,8 +110,8 @@ extension Setting {
                         return HostName.isUsable(name) ? name : nil
                     }, write: { $0 })),
             "Get and renew a certificate for these domains from an ACME server, such as Let's Encrypt. Empty: no ACME.",
-            "The domains must lead to this server, and its acme.httpPort must be port 80 from the Internet. See "
-                + "docs/certificates.md."),
+            "The domains must lead to this server. The authority connects to port 80, or to port 443 with "
+                + "acme.challenge: tls. See docs/certificates.md."),
         Setting(
             "acme.directory", \.acme.directory,
             .single(
@@ -106,9 +135,14 @@ extension Setting {
                     }), empty: "no address"),
             "Email address for messages of the authority."),
         Setting(
+            "acme.challenge", \.acme.challenge, .choice,
+            "How the authority verifies the domains. http: on port 80 (acme.httpPort). tls: on port 443, the port for HTTPS.",
+            "Use tls if port 80 of this server cannot be reached from the Internet. Then plain HTTP is not redirected."),
+        Setting(
             "acme.httpPort", \.acme.httpPort, .integer(0...65535),
             "TCP port for plain HTTP, where the authority verifies the domains. Other requests are redirected to HTTPS.",
-            "The authority always connects to port 80, so use another port only if port 80 is forwarded to it."),
+            "The authority always connects to port 80, so use another port only if port 80 is forwarded to it. Not opened "
+                + "with acme.challenge: tls."),
         Setting(
             "acme.authorities", \.acme.authorities, .optional(.path),
             "PEM file of CA certificates to trust for connections to the authority, in addition to the system's."),

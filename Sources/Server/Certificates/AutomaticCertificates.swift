@@ -14,7 +14,8 @@ import Wire
 struct AutomaticCertificates: Service {
     private let configuration: ConfabConfiguration
     private let files: ACMEFiles
-    private let listener: ChallengeListener
+    /// The port for plain HTTP; nil if the authority verifies the domains on the public port.
+    private let listener: ChallengeListener?
     private let certificates: TLSCertificates
     private let clock: ServerClock
     private let logger: Logger
@@ -28,7 +29,10 @@ struct AutomaticCertificates: Service {
         guard let files = ACMEFiles(configuration) else { return nil }
         (self.configuration, self.files, self.certificates) = (configuration, files, certificates)
         (self.clock, self.logger) = (clock, logger)
-        listener = ChallengeListener(gateway: gateway, configuration: configuration, answers: ChallengeAnswers())
+        listener = configuration.plainHTTPPort.map { port in
+            ChallengeListener(
+                gateway: gateway, configuration: configuration, port: port, answers: ChallengeAnswers())
+        }
     }
 
     /// Keeps the certificate valid until the server stops. An order that is in progress then is canceled.
@@ -73,14 +77,15 @@ struct AutomaticCertificates: Service {
         try? await port?.close()
     }
 
-    /// Returns the open port for challenges, which is opened if it is not.
-    private func opened(_ port: (any Channel)?) async throws(ACMEFailure) -> any Channel {
+    /// Returns the open port for plain HTTP, which is opened if it is not; nil if there is none.
+    private func opened(_ port: (any Channel)?) async throws(ACMEFailure) -> (any Channel)? {
+        guard let listener else { return nil }
         if let port, port.isActive { return port }
         do {
             return try await listener.open()
         } catch {
             throw ACMEFailure(
-                code: .local, reason: "Port \(configuration.acme.httpPort) for plain HTTP cannot be opened (\(error)).",
+                code: .local, reason: "Port \(listener.port) for plain HTTP cannot be opened (\(error)).",
                 advice: "Stop the program that uses it, or allow this server to use it (CAP_NET_BIND_SERVICE).")
         }
     }
@@ -91,7 +96,8 @@ struct AutomaticCertificates: Service {
         let order = ACMEOrder(
             .init(
                 directory: ACMEAuthority.directory(configuration.acme.directory) ?? "",
-                domains: configuration.acme.domains, email: configuration.acme.email, accountKey: accountKey,
+                domains: configuration.acme.domains, email: configuration.acme.email,
+                challenge: configuration.acme.challenge, accountKey: accountKey,
                 certificateKey: P256.Signing.PrivateKey()))
         let certificate = try await carryOut(order, connection).get()
         try Self.local { () throws(DataDirectoryError) in try files.store(certificate) }
@@ -117,13 +123,17 @@ struct AutomaticCertificates: Service {
         _ order: ACMEOrder, _ connection: ACMEConnection
     ) async -> Result<IssuedCertificate, ACMEFailure> {
         var order = order
-        defer { listener.answers.withdrawAll() }
+        defer {
+            listener?.answers.withdrawAll()
+            certificates.withdrawChallenges()
+        }
         var next: ACMEOrder.Input? = .start
         while let input = next, !Task.isCancelled {
             next = nil
             for output in order.handle(input, at: clock.moment) {
                 switch output {
-                case .publish(let challenge): listener.answers.publish(challenge)
+                case .publish(let challenge):
+                    do throws(ACMEFailure) { try publish(challenge) } catch { return .failure(error) }
                 case .send(let request): next = await connection.send(request)
                 case .wait(let time):
                     try? await Task.sleep(for: time)
@@ -135,6 +145,18 @@ struct AutomaticCertificates: Service {
         return .failure(
             ACMEFailure(
                 code: .local, reason: "The order was stopped.", advice: "It is repeated when the server runs again."))
+    }
+
+    /// Answers the challenge until the order ends.
+    private func publish(_ challenge: ACMEChallenge) throws(ACMEFailure) {
+        if let listener { return listener.answers.publish(challenge) }
+        do {
+            try certificates.present(challenge)
+        } catch {
+            throw ACMEFailure(
+                code: .local, reason: "The certificate for the challenge cannot be made (\(error)).",
+                advice: "Check acme.domains, or set acme.challenge to http.")
+        }
     }
 
     private func finish(

@@ -47,7 +47,7 @@ struct PlainHTTPResponse: Equatable {
     }
 }
 
-/// Serves plain HTTP for the authority, which looks at port 80, and redirects everyone else to HTTPS.
+/// Serves plain HTTP for the authority, which looks at port 80 (`http-01`), and redirects everyone else to HTTPS.
 ///
 /// Its connections count like those of the public port. Each is closed after its first response, or after ``timeLimit``.
 struct ChallengeListener: Sendable {
@@ -55,8 +55,10 @@ struct ChallengeListener: Sendable {
 
     /// Admits the connections.
     let gateway: NIOLoopBound<Gateway>
-    /// The address, the ports and the domains.
+    /// The address, the public port and the domains.
     let configuration: ConfabConfiguration
+    /// The port to open.
+    let port: Int
     /// What the authority gets.
     let answers: ChallengeAnswers
 
@@ -79,7 +81,7 @@ struct ChallengeListener: Sendable {
                 }
             }
             .childChannelOption(.maxMessagesPerRead, value: 1)
-            .bind(host: configuration.host, port: configuration.acme.httpPort).get()
+            .bind(host: configuration.host, port: port).get()
     }
 
     /// Responds to the first request of a connection, and closes it.

@@ -20,13 +20,28 @@ extension ClusterNode {
         post?.use(secrets)
     }
 
+    /// This node's record at the moment.
+    var currentRecord: NodeRecord {
+        var record = describe()
+        record.places = registry.held.count
+        guard let condition = heldBack else { return record }
+        // Until this node can create something, nobody should be sent here.
+        record.state = .draining
+        if record.condition != NodeCondition.stopping.rawValue { record.condition = condition.rawValue }
+        return record
+    }
+
+    /// What keeps this node from creating something; nil if nothing does.
+    private var heldBack: NodeCondition? {
+        isAbandoning ? .cutOff : !acts ? .waiting : registry.hasRegistered ? nil : .registering
+    }
+
     /// Publishes this node's record. Called with each renewal.
     func publish() {
-        guard var record = describe?() else { return }
+        var record = currentRecord
         let now = clock()
         let traffic = doorTraffic()
         door?.note(checks: traffic.checks, heard: traffic.heard, others: othersChecked(at: now), at: now)
-        if isAbandoning { record.state = .draining }
         record.checkedMsAgo = door?.sinceCheck(at: now).map { Int($0.wholeMilliseconds) }
         own = record
         do {

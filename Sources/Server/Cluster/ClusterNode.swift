@@ -55,7 +55,7 @@ final class ClusterNode: MachinePlaces {
     private static let maxSentAway = 1000
 
     let tag: NodeTag
-    private let ledger: any Ledger
+    let ledger: any Ledger
     let table: any PlaceTable
     private let reading: Reading
     private let eventLoop: any EventLoop
@@ -63,9 +63,11 @@ final class ClusterNode: MachinePlaces {
     let clock: () -> Cluster.Instant
     private let former: NodeTag?
     private weak var runner: HubRunner?
-    private var lease: Lease
+    private(set) var lease: Lease
     private(set) var lives: Lives
-    private var registry: PlaceRegistry
+    private(set) var registry: PlaceRegistry
+    private(set) var frozen = FrozenTime()
+    private var serviceRequests = ServiceRequests()
     /// The questions that are not answered yet, and since when they wait.
     private var asked: [PlaceKey: Asked] = [:]
     /// What other nodes were chosen for, and until when this node does not choose again. Who comes back after being sent away gets
@@ -79,8 +81,9 @@ final class ClusterNode: MachinePlaces {
     var records: NodeRecords?
     /// When the records of the others were read last; nil if never.
     var recordsReadAt: Cluster.Instant?
-    /// Describes this node now.
-    var describe: (() -> NodeRecord)?
+    /// Describes this node now, except for what only this class knows.
+    let describe: () -> NodeRecord
+    let metrics = ClusterMetrics()
     /// Posts letters to the other nodes, and receives theirs. Nil if this node posts none.
     var post: RedisPost?
     /// Whether people can reach this node, and the signs of it.
@@ -98,6 +101,8 @@ final class ClusterNode: MachinePlaces {
     private var isAnswered = true
     /// Whether this node is being taken out of service.
     var isDraining: () -> Bool = { false }
+    /// Takes this node out of service, or puts it back, because an operator has requested that through another node.
+    var changeService: (NodeRecord.State) -> Void = { _ in }
     private var wasDraining = false
     /// When this node delivers webhooks.
     var turn: WebhookTurn?
@@ -113,13 +118,16 @@ final class ClusterNode: MachinePlaces {
     /// - Parameters:
     ///   - tag: the life that the ledger has begun.
     ///   - former: the life that this server's data directory had before; see ``Ledger/begin(node:former:)``.
+    ///   - describe: describes this node at the moment. It need not know the cluster.
     ///   - clock: a monotonic clock that also counts the time in which the machine sleeps.
     init(
         tag: NodeTag, former: NodeTag?, ledger: any Ledger, table: any PlaceTable, runner: HubRunner,
-        reading: Reading, eventLoop: any EventLoop, logger: Logger, clock: @escaping () -> Cluster.Instant
+        reading: Reading, describe: @escaping () -> NodeRecord, eventLoop: any EventLoop, logger: Logger,
+        clock: @escaping () -> Cluster.Instant
     ) {
         let now = clock()
         (self.tag, self.ledger, self.table, self.reading) = (tag, ledger, table, reading)
+        self.describe = describe
         (self.runner, self.eventLoop, self.logger, self.clock) = (runner, eventLoop, logger, clock)
         self.former = former
         lease = Lease(of: tag, begun: now)
@@ -158,6 +166,7 @@ final class ClusterNode: MachinePlaces {
             self?.runner?.submit(received: items, handled: handled, carriedOut: carriedOut)
         }
         post.relieved = { [weak self] in self?.runner?.resumeReaders() }
+        post.stored = { [metrics] in metrics.recordPost($0) }
     }
 
     /// Whether the rules may act now.
@@ -202,9 +211,11 @@ final class ClusterNode: MachinePlaces {
         case .renew(let number): renew(number)
         case .froze:
             logger.warning("This node waits: PostgreSQL does not renew its lease. Media continues.")
+            frozen.froze(at: clock())
             _ = runner?.freezesUnlessAllowed()
         case .thawed:
             logger.info("This node acts: its lease is valid.")
+            frozen.thawed(at: clock())
             if !hasActed { onFirstAct() }
             hasActed = true
             runner?.thaw()
@@ -335,9 +346,25 @@ final class ClusterNode: MachinePlaces {
             for effect in node.lives.looked(number, view, acting: node.lease.acts(at: now), at: now) {
                 node.carryOut(effect)
             }
+            node.carryOutRequest(view)
             node.handle(.looked)
             node.post?.looked()
+            node.post?.measureStream()
             node.readRecords()
+        }
+    }
+
+    /// Carries out what an operator has requested of this node through another one.
+    private func carryOutRequest(_ view: LedgerView) {
+        for effect in serviceRequests.looked(view.lives.first { $0.tag == tag }?.requested) {
+            switch effect {
+            case .change(let state): changeService(state)
+            case .note(let state):
+                ask { [ledger, tag] in
+                    try await ledger.noteCarriedOut(state, by: tag)
+                } then: { _, _ in
+                }
+            }
         }
     }
 

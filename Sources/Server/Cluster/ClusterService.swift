@@ -60,6 +60,7 @@ struct ClusterService: Service {
                                 metadata: ["events": "\(count)", "life": "\(life)"])
                         }
                     }),
+                describe: describing(life.tag, configuration, gateway.value, media),
                 eventLoop: gateway.eventLoop, logger: logger, clock: monotonic)
             node.post = post
             node.door = DoorWatch(pingInterval: configuration.rules.pingInterval, at: monotonic())
@@ -69,16 +70,12 @@ struct ClusterService: Service {
             node.turn = turn
             node.onFirstAct = { fence.noteAct() }
             (node.secrets, node.records) = (secrets, NodeRecords(seal))
-            let describe = describing(life.tag, configuration, gateway.value, media)
-            node.describe = { [weak node] in
-                var record = describe()
-                // Until this node can create something, nobody should be sent here.
-                if node?.holds.isEmpty == false { record.state = .draining }
-                return record
-            }
             gateway.value.projectFileChanged = { [weak node] in node?.use($0) }
             node.isDraining = { [unowned gateway = gateway.value] in !gateway.nodeDrain.isServing }
+            node.changeService = { [unowned gateway = gateway.value] in _ = gateway.change(to: $0) }
             gateway.value.clusterHolds = { [weak node] in node?.holds ?? [] }
+            gateway.value.nodes = node
+            gateway.value.recordCluster = { [weak node] in node?.recordMetrics() }
             // Nothing may happen before the lease is valid.
             node.start()
             life.renewal.stop()
@@ -125,7 +122,7 @@ struct ClusterService: Service {
         if case .different(let tags) = NodeRecords.compare(seal, with: found) { throw NodeSecretDiffers(nodes: tags) }
     }
 
-    /// Returns a function that describes this node for the others.
+    /// Returns a function that describes this node for the others, except for what only ``ClusterNode`` knows.
     private static func describing(
         _ tag: NodeTag, _ configuration: ConfabConfiguration, _ gateway: Gateway, _ media: MediaPlane?
     ) -> () -> NodeRecord {
@@ -143,7 +140,10 @@ struct ClusterService: Service {
             record.counts = .init(
                 clients: gateway.runner.hub.clientCount, waiting: gateway.runner.hub.waitingCount,
                 sessions: gateway.runner.hub.sessionCount)
-            record.state = gateway.nodeDrain.isServing && !gateway.isDraining ? .serving : .draining
+            let condition = gateway.condition
+            record.state = condition == .serving ? .serving : .draining
+            record.condition = condition.rawValue
+            record.disconnectsInMs = gateway.drainLeft?.wholeMilliseconds
             return record
         }
     }

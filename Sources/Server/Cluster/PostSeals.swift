@@ -1,5 +1,4 @@
 import Cluster
-import Wire
 
 /// The project's secret, from which the keys of nodes are derived, and the one before the last rotation while it still counts.
 struct SealingSecrets: Equatable, Sendable {
@@ -8,12 +7,6 @@ struct SealingSecrets: Equatable, Sendable {
     var former: String?
 
     init(current: String, former: String? = nil) { (self.current, self.former) = (current, former) }
-
-    /// The secrets of a project file. That of before the last rotation counts for as long as tokens with it do.
-    init(_ project: ProjectFile, at now: Timestamp) {
-        let previous = project.previous.flatMap { $0.acceptedUntil > now ? $0.secret.revealed : nil }
-        self.init(current: project.apiSecret.revealed, former: previous)
-    }
 }
 
 /// The seals of one life for all others with which it exchanges entries.

@@ -99,6 +99,7 @@ extension PostgresConnection {
             """, [Int64(node), number, process.withoutNUL])
         try run(
             "DELETE FROM node WHERE fenced AND life NOT IN (SELECT life FROM \(Self.lastFenced(Self.keptLives)))", [])
+        try run("DELETE FROM nodeRequest WHERE life NOT IN (SELECT life FROM node WHERE NOT fenced)", [])
         return .begun(begun)
     }
 
@@ -149,6 +150,21 @@ extension PostgresConnection {
     /// Returns what a life said about its process when it began; nil if there is no row of it.
     func process(of tag: NodeTag) throws -> String? {
         try rows("SELECT process FROM node WHERE node = ? AND life = ?", tag.key).first?.value("process")
+    }
+
+    // MARK: Requests
+
+    func request(_ state: NodeRecord.State, of tag: NodeTag) throws -> Bool {
+        try run(
+            """
+            INSERT INTO nodeRequest (life, state)
+            SELECT life, CAST(?3 AS TEXT) FROM node WHERE node = ?1 AND life = ?2 AND NOT fenced
+            ON CONFLICT (life) DO UPDATE SET state = excluded.state
+            """, tag.key + [state.rawValue]) > 0
+    }
+
+    func noteCarriedOut(_ state: NodeRecord.State, by tag: NodeTag) throws {
+        try run("DELETE FROM nodeRequest WHERE life = ? AND state = ?", [Int64(tag.life), state.rawValue])
     }
 
     // MARK: Epochs
@@ -205,11 +221,13 @@ extension PostgresConnection {
                 latest AS (SELECT number, store, since FROM epoch ORDER BY number DESC LIMIT 1)
             SELECT \(Self.microseconds("now")) AS clock, \(Self.microseconds("now - judge.since")) AS age,
                 latest.number AS epoch, store, \(Self.microseconds("now - latest.since")) AS epochAge,
-                node, life, fenced, heir, node.epoch AS registered, \(Self.microseconds("aliveUntil - now")) AS expiresIn,
+                node, life, fenced, heir, node.epoch AS registered, requested,
+                \(Self.microseconds("aliveUntil - now")) AS expiresIn,
                 \(Self.microseconds("greatest(voidFrom, judge.since + \(Self.interval(Terms.settlingOfServer))) - now")) AS voidIn
             FROM moment CROSS JOIN judge LEFT JOIN latest ON TRUE
                 LEFT JOIN (SELECT * FROM node WHERE NOT fenced UNION ALL SELECT * FROM \(Self.lastFenced(Self.shownLives)))
                     AS node ON TRUE
+                LEFT JOIN (SELECT life AS ofLife, state AS requested FROM nodeRequest) AS request ON ofLife = node.life
             ORDER BY life
             """, [])
         guard let first = found.first else { throw SQLRow.unreadable("judge") }
@@ -246,8 +264,10 @@ extension SQLRow {
         guard let number: Int64 = try optional("node") else { return nil }
         guard let node = UInt16(exactly: number) else { throw SQLRow.unreadable("node") }
         let registered: Int64? = try optional("registered")
+        let requested: String? = try optional("requested")
         return LedgerView.Life(
-            tag: try tag(node: node), state: try state(), epoch: registered.map { UInt64(clamping: $0) })
+            tag: try tag(node: node), state: try state(), epoch: registered.map { UInt64(clamping: $0) },
+            requested: requested.flatMap { NodeRecord.State(rawValue: $0) })
     }
 
     private func state() throws -> LedgerView.Life.State {

@@ -86,6 +86,14 @@ public final class PostgresLedger: Ledger {
         try await transaction { try $0.fenceUnregistered(heir: heir) }
     }
 
+    public func request(_ state: NodeRecord.State, of tag: NodeTag) async throws(LedgerError) -> Bool {
+        try await transaction { try $0.request(state, of: tag) }
+    }
+
+    public func noteCarriedOut(_ state: NodeRecord.State, by tag: NodeTag) async throws(LedgerError) {
+        try await transaction { try $0.noteCarriedOut(state, by: tag) }
+    }
+
     /// Returns the sentence for an operator whose server was refused (``Beginning/held(by:for:)``).
     ///
     /// - Parameter tag: the life that has the node number.

@@ -19,7 +19,7 @@ final class RedisPost {
         case lost(NodeTag)
     }
 
-    /// What has happened since the start, for tests and logs.
+    /// What has happened since the start, for metrics, tests and logs.
     struct Figures: Equatable {
         /// Letters that were posted.
         var posted = 0
@@ -31,6 +31,8 @@ final class RedisPost {
         var forged = 0
         /// Letters that this release cannot read.
         var unreadable = 0
+        /// How often letters to or from another life were lost.
+        var losses = 0
     }
 
     /// The limits, which tests lower.
@@ -87,6 +89,8 @@ final class RedisPost {
     }
     /// Called when ``isCongested`` has become false.
     var relieved: () -> Void = {}
+    /// Called for each batch that Redis has stored, with the time since its oldest entry was posted.
+    var stored: (Duration) -> Void = { _ in }
 
     /// The connection on which entries are appended; nil while there is none.
     private var connection: UInt64?
@@ -110,6 +114,9 @@ final class RedisPost {
     private var wasCongested = false
     private var warnedAt: Cluster.Instant?
     private var hasStopped = false
+    /// The entries in the stream of this life when Redis was last asked; nil if it has not answered.
+    private(set) var streamLength: Int?
+    private var isMeasuring = false
 
     /// - Parameters:
     ///   - tag: this life.
@@ -130,6 +137,10 @@ final class RedisPost {
     var dropped: Int { inbox.dropped }
     /// Entries that are kept until the lives of their senders are clear.
     var keptCount: Int { kept.values.reduce(0) { $0 + $1.count } }
+    /// Entries that were appended again, because another Redis took over.
+    var repostedCount: Int { outbox.repostedCount }
+    /// Whether there is a connection to a Redis that can be used.
+    var isConnected: Bool { connection != nil }
     /// Whether Redis has refused this life, because it is over. The node notices that when it renews its lease.
     private(set) var isFenced = false
     /// Whether the node should read no more from its clients, because too much waits to be posted.
@@ -195,11 +206,28 @@ final class RedisPost {
     }
 
     private func wereLost(_ life: NodeTag, _ items: inout [Received]) {
+        figures.losses += 1
         logger.warning(
             "Letters between this node and node \(life.node) were lost. Both begin again.",
             metadata: ["life": "\(life)"])
         unpackers[life] = nil
         items.append(.lost(life))
+    }
+
+    // MARK: Measuring
+
+    /// Asks Redis for the length of this life's stream.
+    func measureStream() {
+        guard !hasStopped, let connection, !isMeasuring else { return }
+        isMeasuring = true
+        let post = NIOLoopBound(self, eventLoop: eventLoop)
+        redis.submit(
+            .command(RedisCommand("XLEN", .text(stream))), timeout: Self.answerTime, onlyOn: connection
+        ) { result in
+            post.value.isMeasuring = false
+            let length = (try? result.get())?.integer
+            post.value.streamLength = length.map { Int(clamping: $0) }
+        }
     }
 
     // MARK: Posting
@@ -279,7 +307,9 @@ final class RedisPost {
     private func answered(_ number: UInt64, _ reply: PostScripts.Reply) {
         guard !hasStopped else { return }
         switch reply {
-        case .answer(let answer): carryOut(outbox.answered(number, answer, at: clock()))
+        case .answer(let answer):
+            if answer == .stored, let posted = outbox.oldestPosted(inBatch: number) { stored(clock() - posted) }
+            carryOut(outbox.answered(number, answer, at: clock()))
         case .fenced:
             isFenced = true
             outbox.disconnected()

@@ -32,3 +32,11 @@ struct SecretReview {
         return use(project, at: now)
     }
 }
+
+extension SealingSecrets {
+    /// The secrets of a project file. That of before the last rotation counts for as long as tokens with it do.
+    init(_ project: ProjectFile, at now: Timestamp) {
+        let previous = project.previous.flatMap { $0.acceptedUntil > now ? $0.secret.revealed : nil }
+        self.init(current: project.apiSecret.revealed, former: previous)
+    }
+}

@@ -7,10 +7,12 @@ extension ConfabConfiguration {
         public var headers: SecretText?
         /// The name under which the collector shows this server.
         public var serviceName = "confab"
-        /// The share of new traces to record, from 0 to 1.
+        /// The share of traces to record, from 0 to 1.
         public var ratio = 1.0
         /// Whether requests continue the trace that their header `traceparent` names.
         public var acceptParents = true
+        /// Whether the sender of that header also decides if its trace is recorded.
+        public var trustParents = false
         /// The longest time that a span waits until it is sent.
         public var interval: Duration = .seconds(5)
         /// Time limit for one request to the collector.

@@ -20,14 +20,18 @@ extension Setting {
             "tracing.serviceName", \.tracing.serviceName, .word("a name without spaces"),
             "Name under which the collector shows this server (service.name)."),
         Setting(
-            "tracing.ratio", \.tracing.ratio, .ratio, "Share of new traces to record.",
-            "0.1 records one trace in ten. A request that continues a trace is recorded if its caller records it; see "
-                + "tracing.acceptParents.", applies: .atReload),
+            "tracing.ratio", \.tracing.ratio, .ratio, "Share of traces to record.",
+            "0.1 records one trace in ten. It also applies to traces that a client has begun, unless tracing.trustParents is "
+                + "true.", applies: .atReload),
         Setting(
             "tracing.acceptParents", \.tracing.acceptParents, .boolean,
             "Whether requests continue the trace that their header traceparent names.",
-            "Any client can send it, and thereby cause its request to be recorded. Turn it off if that is too much for the "
-                + "collector.", applies: .atReload),
+            "Any client can send it, and thereby choose the id of its trace.", applies: .atReload),
+        Setting(
+            "tracing.trustParents", \.tracing.trustParents, .boolean,
+            "Whether the header traceparent also decides if the request is recorded, instead of tracing.ratio.",
+            "Any client that reaches the server can then have all of its requests recorded. Turn it on only if a proxy "
+                + "removes or replaces the header.", applies: .atReload),
         Setting(
             "tracing.interval", \.tracing.interval, interval,
             "Longest time that a recorded step waits until it is sent, together with others."),

@@ -109,8 +109,7 @@ struct MachineProbe: Sendable {
     func ports() async -> DoctorFinding {
         var taken: [(port: String, reason: String)] = []
         var names: [String] = []
-        let acme = configuration.acme
-        for port in [configuration.port] + (acme.domains.isEmpty ? [] : [acme.httpPort]) where port != 0 {
+        for port in [configuration.port, configuration.plainHTTPPort].compactMap({ $0 }) where port != 0 {
             names.append("TCP \(port)")
             if let reason = await Self.fault(listeningOn: port, of: configuration.host) {
                 taken.append(("TCP \(port)", reason))

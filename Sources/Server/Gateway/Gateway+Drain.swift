@@ -1,3 +1,4 @@
+import Cluster
 import Logging
 import NIOCore
 import Wire
@@ -12,8 +13,31 @@ extension Gateway {
         return holds
     }
 
-    /// Starts to drain, or puts the server into service again.
-    func setDraining(_ isDraining: Bool) {
+    /// What this server does. A cluster knows more (``ClusterNode``).
+    var condition: NodeCondition {
+        if isDraining { return .stopping }
+        return switch nodeDrain.state {
+        case .serving: .serving
+        case .draining: .draining
+        case .drained: .drained
+        }
+    }
+
+    /// The time until everyone is disconnected; nil if this server does not drain.
+    var drainLeft: Duration? { nodeDrain.nextTimeout.map { max($0 - runner.now, .zero) } }
+
+    /// Starts to drain at an operator's request, or puts the server into service again.
+    ///
+    /// - Returns: false if it is in that state already.
+    func change(to state: NodeRecord.State) -> Bool {
+        let isDraining = state == .draining
+        guard isDraining == nodeDrain.isServing else { return false }
+        setDraining(isDraining)
+        logger.notice(isDraining ? "An operator drains this server" : "Back in service")
+        return true
+    }
+
+    private func setDraining(_ isDraining: Bool) {
         if isDraining {
             nodeDrain.begin(grace: configuration.cluster.drainGrace, now: runner.now)
         } else {

@@ -89,6 +89,10 @@ final class Gateway {
     var doorTraffic = DoorTraffic()
     /// Why the cluster sends no new clients to this node. Set when the server starts, if it is a node.
     var clusterHolds: () -> Set<Readiness.Hold> = { [] }
+    /// The nodes of the cluster. Set when the server starts, if it is a node.
+    var nodes: (any ClusterNodes)?
+    /// Updates the metrics of the cluster. Set when the server starts, if it is a node.
+    var recordCluster: () -> Void = {}
     /// Called when the project's secret was rotated. Set when the server starts, if it is a node.
     var projectFileChanged: (ProjectFile) -> Void = { _ in }
     /// Reads the projects in the database again, and returns when changes are in effect. Set when the server starts.

@@ -41,7 +41,10 @@ struct GatewayChannel: HTTPChannelHandler {
             let buffers = AdaptiveRecvByteBufferAllocator(minimum: 1024, initial: 2048, maximum: Self.bytesPerTurn)
             try channel.syncOptions?.setOption(.recvAllocator, value: buffers)
             if let certificates {
-                let handler = NIOSSLServerHandler(context: certificates.context)
+                let contexts = certificates.contexts
+                let handler: any ChannelHandler =
+                    contexts.challenges.isEmpty
+                    ? NIOSSLServerHandler(context: contexts.server) : ClientHelloGate(contexts)
                 try channel.pipeline.syncOperations.addHandler(handler)
             }
             let protocols = try ConnectionProtocols(channel, clients.value, logger)

@@ -319,6 +319,7 @@ final class HubRunner {
         case .media(let command): media?.perform(command)
         case .recording(let command): recorder?.send(command)
         case .broadcast(let command): broadcaster?.send(command)
+        case .composeAhead(let archive): composer?.composeAhead(archive)
         case .compose(let archive):
             guard let composer else { return inputs.append(.notComposed(archive.id)) }
             composer.compose(archive)

@@ -196,7 +196,7 @@ final class NativeSocket: ClientSocket {
             Arrival(
                 socket: id, identity: guest.identity, newIdentitySecret: guest.newSecret, record: record,
                 resume: guest.hello.resume, address: gateway.limitingText(address), name: guest.hello.name,
-                device: guest.device, at: at
+                device: guest.device, at: at, showsWarnings: guest.hello.warnings ?? false
             ),
             lookupStart: lookupStart
         )

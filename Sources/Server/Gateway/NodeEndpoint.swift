@@ -1,3 +1,4 @@
+import Cluster
 import HTTPTypes
 import Hummingbird
 import Logging
@@ -18,18 +19,14 @@ enum NodeEndpoint: Sendable {
 
     func respond(_ gateway: Gateway, _ request: GateRequest) async throws(WireError) -> GateResponse {
         if self == .change {
-            let isDraining = try isDraining(request, gateway)
-            if isDraining == gateway.nodeDrain.isServing {
-                gateway.setDraining(isDraining)
-                gateway.logger.notice(isDraining ? "An operator drains this server" : "Back in service")
-                await gateway.record(isDraining ? "node.drain" : "node.serve", gateway.nodeName ?? "")
-            }
+            let state = try state(request, gateway)
+            if gateway.change(to: state) { await gateway.record(state.auditAction, gateway.nodeName ?? "") }
         }
         return Self.description(of: gateway)
     }
 
     /// Reads which state the request wants.
-    private func isDraining(_ request: GateRequest, _ gateway: Gateway) throws(WireError) -> Bool {
+    private func state(_ request: GateRequest, _ gateway: Gateway) throws(WireError) -> NodeRecord.State {
         guard case .object(let object)? = try? JSONReader.parse(request.body),
             object.members.allSatisfy({ ["node", "state"].contains($0.name) })
         else {
@@ -40,11 +37,7 @@ enum NodeEndpoint: Sendable {
             let own = gateway.nodeName.map { "This node is \($0)." } ?? "This server is not a node of a cluster."
             throw WireError(.notFound, "\(own) Send the request to the node that you want to change.")
         }
-        switch object["state"] {
-        case .string("draining")?: return true
-        case .string("serving")?: return false
-        default: throw WireError(.malformed, "\"state\" must be \"draining\" or \"serving\".")
-        }
+        return try NodeRecord.State(requested: object)
     }
 
     private static func description(of gateway: Gateway) -> GateResponse {
@@ -57,9 +50,8 @@ enum NodeEndpoint: Sendable {
             case .drained: "drained"
             }
         members.append(.init(name: "state", value: .string(state)))
-        if let due = gateway.nodeDrain.nextTimeout {
-            let left = max(due - gateway.runner.now, .zero).wholeMilliseconds
-            members.append(.init(name: "disconnectsInMs", value: .integer(left)))
+        if let left = gateway.drainLeft {
+            members.append(.init(name: "disconnectsInMs", value: .integer(left.wholeMilliseconds)))
         }
         members.append(.init(name: "connections", value: .integer(Int64(gateway.openConnections))))
         return OpenTokResponse.object(members)

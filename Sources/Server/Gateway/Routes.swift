@@ -26,7 +26,7 @@ struct Routes: Sendable {
     static let templates = RouteTemplates(
         ["/", "/health", "/live", "/ready", WebSocketUpgrade.path, PersonExport.path, QRCodeDrawing.path]
             + RoomsEndpoint.routes.map(\.1) + ProjectsEndpoint.routes.map(\.1) + NodeEndpoint.routes.map(\.1)
-            + OpenTokEndpoint.routes.map(\.1)
+            + NodesEndpoint.routes.map(\.1) + OpenTokEndpoint.routes.map(\.1)
             + [
                 RoomFilesEndpoint.path, ArchiveDownload.path, ViewerEndpoint.path, ClientEventEndpoint.path,
                 SampleEndpoint.path,
@@ -59,6 +59,9 @@ struct Routes: Sendable {
                 endpoint.respond)
         }
         for (method, path, endpoint) in NodeEndpoint.routes {
+            add(to: router, method, path, NodeEndpoint.layers, maxBody: NodeEndpoint.maxBodySize, endpoint.respond)
+        }
+        for (method, path, endpoint) in NodesEndpoint.routes {
             add(to: router, method, path, NodeEndpoint.layers, maxBody: NodeEndpoint.maxBodySize, endpoint.respond)
         }
         for (method, path, endpoint) in OpenTokEndpoint.routes {

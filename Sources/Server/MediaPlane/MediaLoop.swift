@@ -174,6 +174,7 @@ final class MediaLoop: MediaSink {
         requests += inbox.take()
         guard !requests.isEmpty else { return true }
         let end = now + Self.requestTime
+        router.advance(to: now)
         repeat {
             guard let request = requests.popFirst() else { break }
             activity.enter(.request, request.kind)

@@ -62,7 +62,10 @@ struct MetricsEndpoint: Service {
                             string: "Use this server's IP address, or the name in metrics.host, in the URL.\n")))
             }
             // Sample the gauges now, once per scrape, instead of updating them with each message.
-            try await gateway.eventLoop.submit { gateway.value.runner.recordMetrics() }.get()
+            try await gateway.eventLoop.submit {
+                gateway.value.runner.recordMetrics()
+                gateway.value.recordCluster()
+            }.get()
             await operating.record(try await readiness.readiness())
             return Response(
                 status: .ok, headers: [.contentType: PrometheusMetrics.contentType],

@@ -1,3 +1,4 @@
+import Cluster
 import NIOCore
 import Signaling
 import Wire
@@ -82,22 +83,22 @@ struct AdminDesk: Sendable {
     /// Warns the reported person on all devices that are connected to this server, and closes the report.
     ///
     /// - Parameter text: a sentence for the person; nil for the client's own.
-    /// - Returns: false if the person is not connected. Then nothing was sent, and the report stays open.
-    func warn(report id: Int64, _ text: String?) async throws -> Bool {
+    /// - Returns: whether the person sees the warning. If not, nothing was sent, and the report stays open.
+    func warn(report id: Int64, _ text: String?) async throws -> WarningReach {
         guard let stored = try await storage.report(id: id), stored.closedAt == nil else { throw Self.noReport }
         // The reported identity may have been linked to an account since the report.
         var person = stored.report.against
         if case .person(let owner) = try await storage.resolve(person) { person = owner }
         let (gateway, warned) = (gateway, person)
-        let isSent = try await gateway.eventLoop.submit {
-            guard gateway.value.runner.hub.isConnected(warned) else { return false }
-            gateway.value.runner.submit(.warned(warned, text))
-            return true
+        let reach = try await gateway.eventLoop.submit {
+            let reach = gateway.value.runner.hub.warningReach(warned)
+            if reach == .shown { gateway.value.runner.submit(.warned(warned, text)) }
+            return reach
         }.get()
-        guard isSent else { return false }
+        guard reach == .shown else { return reach }
         let detail = text.map { "warned: \($0)" } ?? "warned"
         try await storage.closeReport(id: id, at: clock.wallNow, recording: entry("report.close", "\(id)", detail))
-        return true
+        return reach
     }
 
     /// Reads the sentence of a warning; nil if there is none.
@@ -159,6 +160,19 @@ struct AdminDesk: Sendable {
 
     /// Applies the stored bans now. `BanWatch` notices only changes of other processes.
     private func applyBans() async throws { try await gateway.applyBans(of: storage) }
+
+    // MARK: Nodes
+
+    /// Takes a node of the cluster out of service, or puts it back. Doing it again is harmless.
+    ///
+    /// - Returns: the response with the node.
+    func change(node name: String, _ state: NodeRecord.State) async throws -> GateResponse {
+        let gateway = gateway
+        let change = try await gateway.eventLoop.submit { try gateway.value.change(name, to: state) }.get()
+        try await change.finish(state)
+        try await storage.record(entry(state.auditAction, name))
+        return try await gateway.eventLoop.submit { try gateway.value.response(to: change, state, of: name) }.get()
+    }
 
     // MARK: Audit log
 

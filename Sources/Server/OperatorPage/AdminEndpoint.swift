@@ -1,3 +1,4 @@
+import Cluster
 import HTTPTypes
 import Hummingbird
 import HummingbirdCore
@@ -61,6 +62,8 @@ struct AdminEndpoint: Service {
         (.post, "/admin/api/bans/lift", { try await $0.liftBan($1) }),
         (.get, "/admin/api/audit", { endpoint, _ in .audit(try await endpoint.desk.audit()) }),
         (.get, "/admin/api/recordings", { endpoint, _ in try await endpoint.recordings() }),
+        (.get, "/admin/api/nodes", { endpoint, _ in try await endpoint.nodes() }),
+        (.post, "/admin/api/nodes/:node", { try await $0.changeNode($1) }),
     ]
 
     func run() async throws {
@@ -111,7 +114,11 @@ struct AdminEndpoint: Service {
             }
         }
         let watchers = AdminWatchers()
-        router.get("/admin/api/changes") { request, context in await changes(request, context, door, watchers) }
+        let storage = desk.storage
+        let moderation = SharedReading(every: Self.lookInterval) { try await storage.moderationMark() }
+        router.get("/admin/api/changes") { request, context in
+            await changes(request, context, door, watchers, moderation)
+        }
         router.get("/") { _, _ in Response(status: .temporaryRedirect, headers: [.location: "admin"]) }
         router.get("/admin") { request, _ in
             // The router ignores a slash at the end of the path, but the page's references are relative to `/admin`.
@@ -170,7 +177,8 @@ struct AdminEndpoint: Service {
     /// It carries no data of its own, so that it needs to know nothing of what a page shows, and a line that is late or lost does no
     /// harm.
     private func changes(
-        _ request: Request, _ context: Routes.Context, _ door: AdminDoorKeeper, _ watchers: AdminWatchers
+        _ request: Request, _ context: Routes.Context, _ door: AdminDoorKeeper, _ watchers: AdminWatchers,
+        _ moderation: SharedReading<ModerationMark>
     ) async -> Response {
         var response = await respond(to: request, context, door) { _, _ in
             GateResponse(status: 200, type: "application/x-ndjson")
@@ -180,10 +188,12 @@ struct AdminEndpoint: Service {
         // Without it, nginx would hold the lines back.
         response.headers.add(name: "X-Accel-Buffering", value: "no")
         if request.method == .head { return response.routed() }
-        return response.routed(lines(place, context.channel))
+        return response.routed(lines(place, context.channel, moderation))
     }
 
-    private func lines(_ place: AdminWatchers.Place, _ channel: any Channel) -> ResponseBody {
+    private func lines(
+        _ place: AdminWatchers.Place, _ channel: any Channel, _ moderation: SharedReading<ModerationMark>
+    ) -> ResponseBody {
         ResponseBody { writer in
             // A page that reads nothing would otherwise keep its place.
             let limit = channel.eventLoop.scheduleTask(in: TimeAmount(Self.longestWatch * 2)) {
@@ -193,7 +203,7 @@ struct AdminEndpoint: Service {
             let start = desk.clock.now
             var known: AdminMarks?
             while desk.clock.now - start < Self.longestWatch, !Task.isShuttingDownGracefully {
-                guard let marks = try await look() else { break }
+                guard let marks = try await look(moderation) else { break }
                 let views = marks.changes(since: known)
                 known = marks
                 if !views.isEmpty { try await writer.write(ByteBuffer(bytes: AdminMarks.line(views))) }
@@ -204,20 +214,19 @@ struct AdminEndpoint: Service {
     }
 
     /// Returns nil if the server is stopping.
-    private func look() async throws -> AdminMarks? {
+    private func look(_ moderation: SharedReading<ModerationMark>) async throws -> AdminMarks? {
         let gateway = desk.gateway
         let found = try await gateway.eventLoop.submit { () -> AdminMarks? in
             guard !gateway.value.isDraining else { return nil }
             var marks = AdminMarks()
             marks.sessions = gateway.value.runner.hub.overviewMark
             marks.newestSwitch = gateway.value.adminMedia.newestSwitch
+            marks.nodes = gateway.value.nodes.map { $0.list.nodes.map(AdminMarks.Node.init) }
             return marks
         }.get()
         guard var marks = found else { return nil }
         marks.sample = figures.newestSample
-        marks.openReports = try await desk.storage.openReportCount()
-        marks.newestReport = try await desk.storage.reports(includingClosed: true, limit: 1).first?.id
-        marks.newestEntry = try await desk.storage.audit(since: .distantPast, limit: 1).first
+        marks.moderation = try await moderation.value(at: desk.clock.now)
         return marks
     }
 
@@ -225,9 +234,11 @@ struct AdminEndpoint: Service {
 
     private func overview(_ call: Call) async throws -> GateResponse {
         let since = call.request.uri.queryParameters.get("since").flatMap { Int64($0) } ?? .min
+        let gateway = desk.gateway
+        let node = try await gateway.eventLoop.submit { gateway.value.nodes?.list.asked.nodeName }.get()
         return .overview(
             figures.history, since: Timestamp(milliseconds: since), now: desk.clock.wallNow,
-            startedAt: figures.startedAt, certificateTrouble: figures.certificateTrouble)
+            startedAt: figures.startedAt, certificateTrouble: figures.certificateTrouble, node: node)
     }
 
     private func sessions(_ call: Call) async throws -> GateResponse {
@@ -301,6 +312,16 @@ struct AdminEndpoint: Service {
                     + "addresses.")
         }
         return subject
+    }
+
+    private func nodes() async throws -> GateResponse {
+        let gateway = desk.gateway
+        return try await gateway.eventLoop.submit { try gateway.value.nodeList() }.get().response
+    }
+
+    private func changeNode(_ call: Call) async throws -> GateResponse {
+        let name = call.context.parameters.get("node") ?? ""
+        return try await desk.change(node: name, try NodeRecord.State(requested: call.body))
     }
 
     private func recordings() async throws -> GateResponse {

@@ -1,3 +1,4 @@
+import Cluster
 import Signaling
 import Synchronization
 import Wire
@@ -9,22 +10,31 @@ struct AdminMarks: Equatable, Sendable {
     /// ``Hub/overviewMark``, and the newest change of a layer.
     var sessions: Int?
     var newestSwitch: Timestamp?
-    /// The number of open reports, the newest report, and the newest entry of the audit log, which has every ban.
-    var openReports = 0
-    var newestReport: Int64?
-    var newestEntry: AuditEntry?
+    /// The reports and the audit log, which has every ban.
+    var moderation = ModerationMark()
+    /// The nodes of the cluster; nil if the server is alone.
+    var nodes: [Node]?
+
+    /// What makes a node's row another one. How much it does changes all the time.
+    struct Node: Equatable, Sendable {
+        var tag: NodeTag
+        var condition: NodeCondition
+        var requested: NodeRecord.State?
+
+        init(_ node: NodeList.Node) { (tag, condition, requested) = (node.tag, node.condition, node.requested) }
+    }
 
     /// The views that have changed since `earlier`, by the names of their requests; all of them if there is nothing earlier.
     func changes(since earlier: AdminMarks?) -> [String] {
-        guard let earlier else { return ["overview", "sessions", "reports", "bans", "audit"] }
+        guard let earlier else {
+            return ["overview", "sessions", "reports", "bans", "audit"] + (nodes == nil ? [] : ["nodes"])
+        }
         var views: [String] = []
         if sample != earlier.sample { views.append("overview") }
         if (sessions, newestSwitch) != (earlier.sessions, earlier.newestSwitch) { views.append("sessions") }
-        if (openReports, newestReport, newestEntry)
-            != (earlier.openReports, earlier.newestReport, earlier.newestEntry)
-        {
-            views += ["reports", "bans", "audit"]
-        }
+        if moderation != earlier.moderation { views += ["reports", "bans", "audit"] }
+        // Their load is shown as often as this server's.
+        if let nodes, nodes != earlier.nodes || sample != earlier.sample { views.append("nodes") }
         return views
     }
 
@@ -38,6 +48,29 @@ struct AdminMarks: Equatable, Sendable {
         writer.endArray()
         writer.endObject()
         return writer.bytes + [UInt8(ascii: "\n")]
+    }
+}
+
+/// A value that many pages look at, and that is read for all of them together: at most once per interval, and never if none looks.
+actor SharedReading<Value: Sendable> {
+    private let interval: Duration
+    private let read: @Sendable () async throws -> Value
+    /// The latest reading, and when it began.
+    private var latest: (at: Timestamp, task: Task<Value, any Error>)?
+
+    /// - Parameter interval: the least time between the beginnings of two readings.
+    init(every interval: Duration, _ read: @escaping @Sendable () async throws -> Value) {
+        (self.interval, self.read) = (interval, read)
+    }
+
+    /// Returns the latest value, read anew if that is older than the interval. If a reading fails, all pages that wait for it get the
+    /// error.
+    func value(at now: Timestamp) async throws -> Value {
+        if let latest, now - latest.at < interval { return try await latest.task.value }
+        // A task of its own: the page that happens to be the first may leave while the others wait.
+        let reading = Task { [read] in try await read() }
+        latest = (now, reading)
+        return try await reading.value
     }
 }
 

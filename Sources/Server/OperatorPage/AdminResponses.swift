@@ -12,8 +12,11 @@ extension GateResponse {
     }
 
     /// The samples after `since`, oldest first.
+    ///
+    /// - Parameter node: the name of this node; nil if the server is alone.
     static func overview(
-        _ history: AdminHistory, since: Timestamp, now: Timestamp, startedAt: Timestamp, certificateTrouble: String?
+        _ history: AdminHistory, since: Timestamp, now: Timestamp, startedAt: Timestamp, certificateTrouble: String?,
+        node: String?
     ) -> Self {
         admin { writer in
             writer.member("version", OperatingMetrics.version)
@@ -22,6 +25,7 @@ extension GateResponse {
             writer.member("intervalMs", AdminHistory.interval.wholeMilliseconds)
             writer.member("keptSamples", AdminHistory.maxSamples)
             if let certificateTrouble { writer.member("certificateTrouble", certificateTrouble) }
+            if let node { writer.member("node", node) }
             writer.list("samples", history.samples.filter { $0.at > since }) { $0.write($1) }
         }
     }
@@ -46,8 +50,16 @@ extension GateResponse {
         }
     }
 
-    static func warned(_ isDelivered: Bool) -> Self {
-        admin { writer in writer.member("delivered", isDelivered) }
+    /// `obstacle` says why a warning was not sent: `notConnected`, or `ignored` if no connected client of the person shows warnings.
+    static func warned(_ reach: WarningReach) -> Self {
+        admin { writer in
+            writer.member("delivered", reach == .shown)
+            switch reach {
+            case .shown: break
+            case .ignored: writer.member("obstacle", "ignored")
+            case .notConnected: writer.member("obstacle", "notConnected")
+            }
+        }
     }
 
     static func bans(_ bans: [Ban], count: Int) -> Self {

@@ -157,6 +157,14 @@ final class ArchiveRecording {
 
     // MARK: The event log
 
+    /// Logs that a file begins, which is known seconds later: other events may have been logged meanwhile.
+    func logBeginning(of file: ArchivedFile, at time: MediaTime) {
+        var file = file
+        let start = recordedTime(time)
+        if start.wholeMilliseconds < lastLogged.wholeMilliseconds { file.start = start }
+        log(.file(file), at: time)
+    }
+
     func log(_ event: MediaFiles.ArchiveEvent, at time: MediaTime) {
         lastLogged = max(lastLogged, recordedTime(time))
         let end = events.size

@@ -107,7 +107,7 @@ struct RecordedArchive {
             guard let stream = StreamID(file.stream), file.name.hasPrefix("\(stream)"),
                 !files.contains(where: { $0.name == file.name })
             else { return }
-            files.append((stream, file.name, time))
+            files.append((stream, file.name, file.begin(line: time)))
         default: break
         }
     }

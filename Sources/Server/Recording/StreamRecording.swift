@@ -55,8 +55,8 @@ final class StreamRecording: RingStream {
         case .source(let format, let isNew): _ = recorder?.begin(format, isNew: isNew, now: now)
         case .report(let isVideo, let ntp, let timestamp, let arrivedAt):
             recorder?.report(isVideo: isVideo, ntp: ntp, timestamp: timestamp, arrival: arrivedAt)
-        case .forwarded(let isVideo, let isOn):
-            archive.log(.forwarded(stream, isVideo: isVideo, isOn), at: now)
+        case .forwarded(let isVideo, let isOn, let time):
+            archive.log(.forwarded(stream, isVideo: isVideo, isOn), at: time)
             recorder?.setForwarded(isVideo: isVideo, isOn, now: now)
         case .ended: endedRouters += 1
         }
@@ -136,7 +136,7 @@ final class StreamRecording: RingStream {
         (file, fileStart) = (opened, time)
         writer = WebMWriter(
             video: video, date: archive.wallClock(time).nanosecondsSince2001, application: archive.application)
-        archive.log(.file(ArchivedFile(stream: "\(stream)", name: name, codec: video.codec)), at: time)
+        archive.logBeginning(of: ArchivedFile(stream: "\(stream)", name: name, codec: video.codec), at: time)
     }
 
     private func end(at time: MediaTime) throws(RecordingError) {

@@ -73,7 +73,7 @@ public struct Setup: Sendable {
         try await ask(&interview)
         var random = SystemRandomNumberGenerator()
         var plan = try SetupPlanner.plan(interview, machine, using: &random)
-        plan.findings += await surroundings.check(plan.configuration, machine)
+        plan.findings += await check(plan.configuration, machine)
         console.write(plan.report(firewall: machine.firewall))
         guard !plan.files.isEmpty else { return console.write(plan.stepsText) }
         guard options.writes else {
@@ -83,6 +83,17 @@ public struct Setup: Sendable {
         for file in plan.files { try files.requireUnchanged(file) }
         try write(plan, files)
         console.write("\nWritten: \(plan.files.map(\.path).joined(separator: ", "))\n" + plan.stepsText)
+    }
+
+    /// Looks whether the server would work on this machine. Files below a prefix are for another system, about which this machine says
+    /// nothing.
+    private func check(_ configuration: ConfabConfiguration, _ machine: SetupMachine) async -> [DoctorFinding] {
+        guard options.paths.prefix.isEmpty else {
+            return [DoctorFinding.Check.ports, .addresses].map { check in
+                .skipped(check, "", "Not checked on this machine, because --prefix writes files for another system.")
+            }
+        }
+        return await surroundings.check(configuration, machine)
     }
 
     private func write(_ plan: SetupPlan, _ files: SetupFiles) throws(SetupError) {

@@ -97,6 +97,8 @@ extension SQLStorage {
         try await read { try $0.reports(includingClosed: includingClosed, limit: limit) }
     }
 
+    public func moderationMark() async throws -> ModerationMark { try await read { try $0.moderationMark() } }
+
     public func openReportCount() async throws -> Int { try await read { try $0.openReportCount() } }
 
     public func report(id: Int64) async throws -> StoredReport? {

@@ -63,6 +63,21 @@ extension SQLTransaction {
             [entry.at.milliseconds, entry.actor, entry.action, entry.subject, entry.detail.withoutNUL])
     }
 
+    func moderationMark() throws -> ModerationMark {
+        var mark = ModerationMark()
+        let row = try rows(
+            """
+            SELECT (SELECT count(*) FROM report WHERE closedAt IS NULL) AS openReports,
+                (SELECT max(id) FROM report) AS newestReport, (SELECT max(id) FROM audit) AS newestEntry
+            """, []
+        ).first
+        guard let row else { return mark }
+        mark.openReports = try row.value("openReports")
+        mark.newestReport = try row.optional("newestReport")
+        mark.newestEntry = try row.optional("newestEntry")
+        return mark
+    }
+
     func audit(since start: Timestamp, limit: Int) throws -> [AuditEntry] {
         try rows("SELECT * FROM audit WHERE at >= ? ORDER BY id DESC LIMIT ?", [start.milliseconds, max(0, limit)]).map
         {

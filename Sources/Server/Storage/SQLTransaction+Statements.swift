@@ -170,9 +170,33 @@ extension Ban {
 extension SQLTransaction {
     func reports(includingClosed: Bool, limit: Int) throws -> [StoredReport] {
         let filter = includingClosed ? "" : "WHERE closedAt IS NULL"
+        let listed = "FROM report \(filter) ORDER BY createdAt DESC, id DESC LIMIT ?"
         // Replace a negative limit with 0, because SQLite treats it as unlimited.
-        return try rows("SELECT * FROM report \(filter) ORDER BY createdAt DESC, id DESC LIMIT ?", [max(0, limit)]).map
-        { try storedReport($0) }
+        let limit = max(0, limit)
+        // One statement reads the lines of all reports, and one their samples.
+        var lines: [Int64: [ChatLine]] = [:]
+        for row in try rows(
+            """
+            SELECT report, author, text, at FROM reportLine WHERE report IN (SELECT id \(listed))
+            ORDER BY report, position
+            """, [limit])
+        {
+            let id: Int64 = try row.value("report")
+            lines[id, default: []].append(try chatLine(row))
+        }
+        var samples: [Int64: ReportedSample] = [:]
+        for row in try rows(
+            """
+            SELECT report, at, verdict, warnings, blurs FROM reportSample WHERE report IN (SELECT id \(listed))
+            """, [limit])
+        {
+            let id: Int64 = try row.value("report")
+            samples[id] = try sample(row, jpeg: [])
+        }
+        return try rows("SELECT * \(listed)", [limit]).map { row in
+            let id: Int64 = try row.value("id")
+            return try storedReport(row, lines[id] ?? [], samples[id])
+        }
     }
 
     func openReportCount() throws -> Int {
@@ -180,31 +204,38 @@ extension SQLTransaction {
     }
 
     func report(id: Int64) throws -> StoredReport? {
-        try rows("SELECT * FROM report WHERE id = ?", [id]).first.map { try storedReport($0) }
+        guard let row = try rows("SELECT * FROM report WHERE id = ?", [id]).first else { return nil }
+        let lines = try rows("SELECT author, text, at FROM reportLine WHERE report = ? ORDER BY position", [id])
+            .map { try chatLine($0) }
+        let sample = try rows("SELECT * FROM reportSample WHERE report = ?", [id]).first.map { row in
+            let jpeg: Data = try row.value("jpeg")
+            return try self.sample(row, jpeg: Array(jpeg))
+        }
+        return try storedReport(row, lines, sample)
     }
 
     func closeReport(id: Int64, at now: Timestamp) throws -> Bool {
         try run("UPDATE report SET closedAt = ? WHERE id = ? AND closedAt IS NULL", [now.milliseconds, id]) > 0
     }
 
-    private func storedReport(_ row: SQLRow) throws -> StoredReport {
-        let id: Int64 = try row.value("id")
-        let closedAt: Int64? = try row.optional("closedAt")
-        let lines = try rows("SELECT author, text, at FROM reportLine WHERE report = ? ORDER BY position", [id]).map {
-            line in
-            ChatLine(from: try line.id("author"), text: try line.value("text"), at: try line.time("at"))
-        }
+    private func chatLine(_ row: SQLRow) throws -> ChatLine {
+        ChatLine(from: try row.id("author"), text: try row.value("text"), at: try row.time("at"))
+    }
+
+    private func sample(_ row: SQLRow, jpeg: [UInt8]) throws -> ReportedSample {
+        let verdict: String? = try row.optional("verdict")
+        let (warnings, blurs): (Int64, Int64) = (try row.value("warnings"), try row.value("blurs"))
+        return ReportedSample(
+            jpeg: jpeg, at: try row.time("at"), verdict: verdict.flatMap(SampleVerdict.init),
+            warnings: Int(clamping: warnings), blurs: Int(clamping: blurs))
+    }
+
+    private func storedReport(_ row: SQLRow, _ lines: [ChatLine], _ sample: ReportedSample?) throws -> StoredReport {
         var report = Report(
             match: try row.id("match"), by: try row.id("reporter"), against: try row.id("against"),
             reason: try row.value("reason"), lines: lines, createdAt: try row.time("createdAt"),
             byAddress: try row.value("reporterAddress"), againstAddress: try row.value("againstAddress"))
-        report.sample = try rows("SELECT * FROM reportSample WHERE report = ?", [id]).first.map { row in
-            let (jpeg, verdict): (Data, String?) = (try row.value("jpeg"), try row.optional("verdict"))
-            let (warnings, blurs): (Int64, Int64) = (try row.value("warnings"), try row.value("blurs"))
-            return ReportedSample(
-                jpeg: Array(jpeg), at: try row.time("at"), verdict: verdict.flatMap(SampleVerdict.init),
-                warnings: Int(clamping: warnings), blurs: Int(clamping: blurs))
-        }
-        return StoredReport(id: id, report: report, closedAt: closedAt.map { Timestamp(milliseconds: $0) })
+        report.sample = sample
+        return StoredReport(id: try row.value("id"), report: report, closedAt: try row.optionalTime("closedAt"))
     }
 }

@@ -183,13 +183,18 @@ public protocol Storage: WebhookOutbox {
     func removeBan(_ subject: BanSubject, recording entry: AuditEntry?) async throws -> Bool
 
     /// Returns up to `limit` reports, newest first; none if the limit is zero or less. Omits closed reports unless
-    /// `includingClosed` is true.
+    /// `includingClosed` is true. The reports are without the images of their samples: `jpeg` is empty. Images are large, and few
+    /// are looked at; ``report(id:)`` returns them.
     func reports(includingClosed: Bool, limit: Int) async throws -> [StoredReport]
+
+    /// Returns what differs after a report was added or closed, and after an entry was added to the audit log, in one statement. It is
+    /// cheap enough to call every second.
+    func moderationMark() async throws -> ModerationMark
 
     /// Returns the number of all reports that are not closed.
     func openReportCount() async throws -> Int
 
-    /// Returns a report; `nil` if it does not exist or was deleted.
+    /// Returns a report, with the image of its sample; `nil` if it does not exist or was deleted.
     func report(id: Int64) async throws -> StoredReport?
 
     /// Closes a report.
@@ -329,6 +334,18 @@ public struct StoredReport: Hashable, Sendable {
         self.report = report
         self.closedAt = closedAt
     }
+}
+
+/// What differs when the stored reports or the audit log, which has every ban, have changed.
+public struct ModerationMark: Hashable, Sendable {
+    /// The number of reports that are not closed.
+    public var openReports = 0
+    /// The number of the newest report; `nil` if there is none.
+    public var newestReport: Int64?
+    /// The number of the newest entry of the audit log; `nil` if there is none.
+    public var newestEntry: Int64?
+
+    public init() {}
 }
 
 /// The maximum number of stored rows of each kind. Beyond it, a person's oldest rows are deleted, and no rows are

@@ -56,12 +56,15 @@ struct OTLPTracer: Tracer {
         return OTLPSpan(context: context, recorded, queue)
     }
 
-    /// Reads `traceparent` from a request. Does nothing if the request has none, more than one, or an invalid one.
+    /// Reads `traceparent` from a request, and decides whether the request is recorded. Does nothing if the request has none, more than
+    /// one, or an invalid one.
     func extract<Carrier, Extract: Extractor>(
         _ carrier: Carrier, into context: inout ServiceContext, using extractor: Extract
     ) where Extract.Carrier == Carrier {
         let text = extractor.extract(key: "traceparent", from: carrier)
-        if let parent = text.flatMap({ TraceParent(parsing: $0) }) { context[Key.self] = parent }
+        guard let parent = text.flatMap({ TraceParent(parsing: $0) }) else { return }
+        var random = SystemRandomNumberGenerator()
+        context[Key.self] = sampler.received(parent, using: &random)
     }
 
     func inject<Carrier, Inject: Injector>(

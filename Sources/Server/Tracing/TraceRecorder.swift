@@ -14,13 +14,13 @@ final class TraceRecorder {
     private var random = SystemRandomNumberGenerator()
 
     init(_ settings: ConfabConfiguration.Tracing, queue: TraceQueue) {
-        tracer = OTLPTracer(queue: queue, sampler: TraceSampler(ratio: settings.ratio))
+        tracer = OTLPTracer(queue: queue, sampler: TraceSampler(settings))
         acceptsParents = settings.acceptParents
     }
 
     /// Applies the settings that a reload changes. Requests that have begun keep theirs.
     func apply(_ settings: ConfabConfiguration.Tracing) {
-        tracer.sampler = TraceSampler(ratio: settings.ratio)
+        tracer.sampler = TraceSampler(settings)
         acceptsParents = settings.acceptParents
     }
 
@@ -55,7 +55,8 @@ final class TraceRecorder {
     /// - Returns: the trace to which the socket belongs; nil if that is not recorded.
     @discardableResult
     func opened(_ socket: SocketID, by request: RequestTrace?, continuing text: String? = nil) -> TraceID? {
-        if acceptsParents, let parent = text.flatMap({ TraceParent(parsing: $0) }) {
+        if acceptsParents, let named = text.flatMap({ TraceParent(parsing: $0) }) {
+            let parent = tracer.sampler.received(named, using: &random)
             guard parent.isSampled else { return nil }
             sockets.opened(socket, in: parent.trace, parent: parent.span)
             return parent.trace

@@ -209,7 +209,10 @@ public struct Archive: Machine, Equatable, Sendable {
                 RecordingOptions(
                     hasAudio: request.hasAudio, hasVideo: request.hasVideo, name: request.name, project: record.project,
                     createdAt: record.createdAt)))
-        if request.output == .composed { noteLayout(&context) }
+        if request.output == .composed {
+            noteLayout(&context)
+            context.composeAhead(record)
+        }
         // The archive of a session that is always recorded begins before anyone can publish.
         idleUntil = context.now + (request.isAutomatic ? context.rules.maxArchivePause : context.rules.archiveWait)
         update(&context)

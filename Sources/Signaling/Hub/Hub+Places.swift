@@ -79,7 +79,7 @@ extension Hub {
     /// Answers a letter that cannot be delivered, because its machine is on another node or its place is unknown.
     private mutating func refuse(_ letter: Letter, _ error: WireError) {
         switch letter {
-        case .person(_, .arrived(let client, _, _, _, _, _, _)):
+        case .person(_, .arrived(let client, _, _, _, _, _, _, _)):
             context.tell(.client(client, .expel(error, .serviceRestart)))
         case .person(_, .verb(let client, let re, _)): context.fail(error, Request(client, re))
         case .roomRegistry(.join(let application)): context.refuse(application, error)
@@ -103,13 +103,13 @@ extension PersonEvent {
     /// new with each connection.
     fileprivate var claimsPlace: Bool {
         switch self {
-        case .arrived(_, _, _, _, let home, _, _): home == nil
+        case .arrived(_, _, _, _, let home, _, _, _): home == nil
         case .lookedUp: true
         default: false
         }
     }
 
-    fileprivate var at: String? { if case .arrived(_, _, _, _, _, _, let at) = self { at } else { nil } }
+    fileprivate var at: String? { if case .arrived(_, _, _, _, _, _, let at, _) = self { at } else { nil } }
 
     /// Besides the person, the machine that this request needs on the same node; nil if it needs none.
     fileprivate var need: PlacedMachine? {
@@ -276,12 +276,16 @@ extension Letter {
     fileprivate func renewed(_ stored: StoredState) -> Letter {
         switch (self, stored) {
         case (
-            .person(let id, .arrived(let client, let address, let name, _, let home, let device, let at)),
+            .person(
+                let id, .arrived(let client, let address, let name, _, let home, let device, let at, let showsWarnings)
+            ),
             .person(let record)
         ):
             .person(
                 id,
-                .arrived(client, address: address, name, record, home: home, device: device, at: at))
+                .arrived(
+                    client, address: address, name, record, home: home, device: device, at: at,
+                    showsWarnings: showsWarnings))
         case (.person(let id, .lookedUp), .person(let record)): .person(id, .lookedUp(record))
         default: self
         }

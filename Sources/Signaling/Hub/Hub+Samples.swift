@@ -1,5 +1,14 @@
 import Wire
 
+/// Whether a person would see a warning.
+package enum WarningReach: Equatable, Sendable {
+    /// At least one of the connected clients shows it.
+    case shown
+    /// All connected clients ignore it, as older ones and RouletteTok's do.
+    case ignored
+    case notConnected
+}
+
 /// What the shell needs to know to accept a sample, or to send a warning.
 extension Hub {
     /// Returns whose camera a sample with this token shows; nil if the chat is over, or the token is not one to publish in a chat.
@@ -11,9 +20,14 @@ extension Hub {
         return SampleSource(match: match, person: person, session: grant.session)
     }
 
-    /// Returns whether this person has a connection to this server, so that a warning can reach them.
-    package func isConnected(_ person: IdentityID) -> Bool {
-        people.read(person) { person in person.devices.clients.contains { person.devices.isLive($0) } } ?? false
+    /// Returns whether a warning to this person would be seen: whether they have a connection to this server, and one of a client that
+    /// shows warnings.
+    package func warningReach(_ person: IdentityID) -> WarningReach {
+        let live = people.read(person) { person in
+            person.devices.clients.filter { person.devices.isLive($0) }.compactMap { person.devices[$0] }
+        }
+        guard let live, !live.isEmpty else { return .notConnected }
+        return live.contains(where: \.showsWarnings) ? .shown : .ignored
     }
 
     /// The number of sides of video chats from which no sample came although the server checks them.

@@ -65,6 +65,13 @@ extension FieldCoder {
         return value
     }
 
+    /// Reads or writes a flag that is absent if it is false, for members that earlier versions do not have.
+    mutating func flag(_ name: String, _ value: Bool) throws(WireError) -> Bool {
+        var present: Bool? = value ? true : nil
+        try bool(name, &present)
+        return present ?? false
+    }
+
     /// Reads or writes bytes as base64url.
     mutating func bytes(_ name: String, _ value: inout [UInt8]) throws(WireError) {
         var text = Base64URL.encode(value)

@@ -39,12 +39,13 @@ extension PersonEvent: LetterEvent {
     /// Reads or writes an event from one of the person's devices.
     private mutating func codeDevice(_ coder: inout FieldCoder) throws(WireError) {
         switch self {
-        case .arrived(let client, let address, let name, _, let home, let device, let at):
+        case .arrived(let client, let address, let name, _, let home, let device, let at, let showsWarnings):
             try coder.event("arrived")
             // The record is left out: the person is in memory on the node that receives this.
             self = try .arrived(
                 coder("client", client), address: coder.text("address", address), coder("name", name), PersonRecord(),
-                home: coder("home", home), device: coder("device", device), at: coder.text("at", at))
+                home: coder("home", home), device: coder("device", device), at: coder.text("at", at),
+                showsWarnings: coder.flag("showsWarnings", showsWarnings))
         case .dropped(let client):
             try coder.event("dropped")
             self = try .dropped(coder("client", client))

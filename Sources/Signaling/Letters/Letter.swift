@@ -20,6 +20,8 @@ public enum Effect: Equatable, Sendable {
     indirect case recording(RecordingCommand)
     /// A command for the part of the server that composes broadcasts. It waits for all earlier changes, as `recording` does.
     case broadcast(BroadcastCommand)
+    /// An archive that will be composed is being recorded: what nothing can change any more may be composed already. There is no answer.
+    indirect case composeAhead(ArchiveRecord)
     /// Composes the streams of an archive into one file. The result arrives as `Input.composed` or `notComposed`,
     /// and what it waits for until then as `composingWaits`.
     indirect case compose(ArchiveRecord)
@@ -97,13 +99,16 @@ public struct Arrival: Equatable, Sendable {
     /// The name of the node of the cluster that the client asked for, because it was redirected or was connected to it before; nil
     /// if it asked for none.
     public var at: String?
+    /// Whether the client shows warnings to the person.
+    public var showsWarnings: Bool
 
     public init(
         socket: SocketID, identity: Identity, newIdentitySecret: String? = nil, record: PersonRecord = PersonRecord(),
         resume: Hello.Resume? = nil, address: String, name: String? = nil, device: IdentityID? = nil,
-        at: String? = nil
+        at: String? = nil, showsWarnings: Bool = false
     ) {
         self.at = at
+        self.showsWarnings = showsWarnings
         self.socket = socket
         self.identity = identity
         self.device = device ?? identity.id
@@ -128,6 +133,7 @@ extension Arrival {
     /// Returns the event that announces this arrival to the person's state machine.
     func event(for client: ConnectionID) -> PersonEvent {
         let name = identity.name.map(DeviceName.vouched) ?? name.map(DeviceName.chosen) ?? .none
-        return .arrived(client, address: address, name, record, device: device, at: at)
+        return .arrived(
+            client, address: address, name, record, device: device, at: at, showsWarnings: showsWarnings)
     }
 }

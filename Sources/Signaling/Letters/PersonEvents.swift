@@ -9,9 +9,10 @@ public enum PersonEvent: Equatable, Sendable {
     /// - `home`: the session in which a legacy client publishes with every partner; nil for other clients.
     /// - `device`: the identity whose secret the device presented; nil if it is this person's own identity.
     /// - `at`: the name of the node of the cluster that the device asked for; nil if it asked for none.
+    /// - `showsWarnings`: whether the device shows warnings to the person.
     indirect case arrived(
         ConnectionID, address: String, DeviceName, PersonRecord, home: SessionID? = nil, device: IdentityID? = nil,
-        at: String? = nil)
+        at: String? = nil, showsWarnings: Bool = false)
     case dropped(ConnectionID)
     case returned(ConnectionID)
     /// A device continues from another address.

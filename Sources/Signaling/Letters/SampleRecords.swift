@@ -28,7 +28,7 @@ public struct SampleJudgment: Hashable, Sendable {
 
 /// The latest sample of a reported person's camera, and what was decided in that chat.
 public struct ReportedSample: Hashable, Sendable {
-    /// A JPEG image.
+    /// A JPEG image. Empty in a list of stored reports, which is read without images.
     public var jpeg: [UInt8]
     /// When it arrived, by the wall clock.
     public var at: Timestamp

@@ -8,6 +8,8 @@ struct Device: Equatable, Sendable {
     var home: SessionID?
     /// The identity whose secret the device presented.
     var identity: IdentityID
+    /// Whether the device shows warnings to the person.
+    var showsWarnings = false
     /// A number that is higher for devices that connected later.
     var order: UInt64 = 0
     var isDropped = false

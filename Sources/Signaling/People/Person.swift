@@ -37,7 +37,7 @@ public struct Person: Machine, Equatable, Sendable {
 
     static func make(_ id: IdentityID, for event: PersonEvent, _ context: inout Context) -> Person? {
         switch event {
-        case .arrived(_, _, _, let record, _, _, _): return Person(id, record, context)
+        case .arrived(_, _, _, let record, _, _, _, _): return Person(id, record, context)
         case .lookedUp(let record):
             // The person is not connected. Keep the record in memory for a while.
             var person = Person(id, record, context)
@@ -121,9 +121,11 @@ public struct Person: Machine, Equatable, Sendable {
 
     private mutating func act(on event: PersonEvent, _ context: inout Context) {
         switch event {
-        case .arrived(let client, let address, let name, _, let home, let device, _):
+        case .arrived(let client, let address, let name, _, let home, let device, _, let showsWarnings):
             if devices.isEmpty { contacts.query(for: id, &context) }
-            devices.insert(Device(address: address, name: name, home: home, identity: device ?? id), client)
+            let arrived = Device(
+                address: address, name: name, home: home, identity: device ?? id, showsWarnings: showsWarnings)
+            devices.insert(arrived, client)
             devices.closeExcess(&context)
             absentSince = nil
         case .dropped(let client): dropped(client, &context)

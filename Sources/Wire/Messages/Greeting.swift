@@ -34,6 +34,8 @@ public struct Hello: Payload {
     /// The trace that the connection continues, as the header `traceparent` of W3C Trace Context, at most 256 bytes; nil for
     /// none. A server that records no traces ignores it, and so does any server if it is invalid.
     public var traceparent: String?
+    /// True if the client shows the person what ``RouletteNotice/warning(_:)`` contains. Older clients do not say so: nil.
+    public var warnings: Bool?
 
     public init() {}
 
@@ -46,6 +48,7 @@ public struct Hello: Payload {
         try coder.nested("resume", &resume)
         try coder.string("client", &client, max: Limits.name)
         try coder.string("traceparent", &traceparent, max: Limits.name)
+        try coder.bool("warnings", &warnings)
     }
 }
 

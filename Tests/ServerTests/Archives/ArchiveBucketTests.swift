@@ -285,12 +285,13 @@ struct ArchiveBucketTests {
         try await service.stop()
     }
 
-    @Test("nothing remains in the bucket of an archive that is deleted while it is uploaded")
-    func deleted() async throws {
+    /// Runs `body` with a server on which an archive has been stopped: the upload of this archive has begun, and waits.
+    private func whileUploading(
+        _ body: @escaping @Sendable (ArchivePlace, S3Service, _ directory: String, _ id: String) async throws -> Void
+    ) async throws {
         let service = try await S3Service.start()
         let directory = NSTemporaryDirectory() + "confab-bucket-\(UUID().uuidString)"
         defer { try? FileManager.default.removeItem(atPath: directory) }
-        // The upload has begun, and waits.
         try await service.fail(3)
         try await withServer(directory, service) { place in
             _ = try await place.publisher()
@@ -299,6 +300,14 @@ struct ArchiveBucketTests {
             try await eventually {
                 try await service.requests().contains { $0.hasPrefix("SlowDown") } ? nil : "the upload has not begun"
             }
+            try await body(place, service, directory, id)
+        }
+        try await service.stop()
+    }
+
+    @Test("nothing remains in the bucket of an archive that is deleted while it is uploaded")
+    func deleted() async throws {
+        try await whileUploading { place, service, _, id in
             #expect(try await place.ask("DELETE", "/\(id)").status == 204)
             try await eventually {
                 let requests = try await service.requests()
@@ -307,23 +316,11 @@ struct ArchiveBucketTests {
             #expect(try await service.contents() == "0 0")
             #expect(try await place.ask("GET", "/\(id)").status == 404)
         }
-        try await service.stop()
     }
 
     @Test("an archive that another process has uploaded meanwhile stays in the bucket")
     func uploadedByAnother() async throws {
-        let service = try await S3Service.start()
-        let directory = NSTemporaryDirectory() + "confab-bucket-\(UUID().uuidString)"
-        defer { try? FileManager.default.removeItem(atPath: directory) }
-        // The upload has begun, and waits.
-        try await service.fail(3)
-        try await withServer(directory, service) { place in
-            _ = try await place.publisher()
-            let id = try #require(ArchivePlace.text(try await place.start().object(), "id"))
-            #expect(try await place.ask("POST", "/\(id)/stop").status == 200)
-            try await eventually {
-                try await service.requests().contains { $0.hasPrefix("SlowDown") } ? nil : "the upload has not begun"
-            }
+        try await whileUploading { place, service, directory, id in
             let storage = try SQLiteStorage(directory: directory, bounds: StorageBounds())
             let archive = try #require(ArchiveID(id))
             var record = try #require(try await storage.archive(archive))
@@ -336,6 +333,5 @@ struct ArchiveBucketTests {
             _ = try await place.archive(next, is: "uploaded")
             #expect(try await service.contents() == "2 0")
         }
-        try await service.stop()
     }
 }

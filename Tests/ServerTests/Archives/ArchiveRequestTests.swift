@@ -236,6 +236,8 @@ struct ArchiveRequestTests {
         #"{"layout":{"type":"custom"}}"#, #"{"layout":{"type":"pip","stylesheet":"stream {}"}}"#,
         #"{"layout":{"type":"pip","screenshareType":"pip"}}"#,
         #"{"layout":{"type":"bestFit","screenshareType":"custom"}}"#,
+        #"{"layout":{"type":"bestFit","screenshareType":"room"}}"#,
+        #"{"layout":{"type":"room","screenshareType":"pip"}}"#,
         #"{"layout":{"type":"custom","stylesheet":"stream { shade: red; }"}}"#,
         #"{"layout":{"type":"custom","stylesheet":"stream {"}}"#,
     ])
@@ -266,6 +268,15 @@ struct ArchiveRequestTests {
         }
         let valid = try request(sheet.replacing(":hover", with: ".focus"))
         #expect(try valid.compositionLayout().stylesheet?.contains("stream.focus") == true)
+    }
+
+    @Test func `an archive can have the layout of rooms`() throws {
+        let request = OpenTokRequest(
+            GateRequest(
+                method: .PUT, headers: [:], address: try #require(IPAddress("192.0.2.1")),
+                body: Array(#"{"type":"room"}"#.utf8)))
+        let layout = try request.compositionLayout()
+        #expect(layout == CompositionLayout("room"))
     }
 
     @Test func `a project sees neither the archives nor the sessions of another`() async throws {

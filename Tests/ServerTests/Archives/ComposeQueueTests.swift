@@ -83,6 +83,45 @@ import Wire
         #expect(queue.nextTime(now: start) == nil)
     }
 
+    @Test("archives that are recorded have their turn when none waits, and those that have stopped come first")
+    func recorded() {
+        var queue = makeQueue()
+        var records: [ArchiveRecord] = []
+        while let record = queue.next(now: start) {
+            queue.remove(record.id)
+            records.append(record)
+        }
+        for record in records { queue.appendRecorded(record, now: start) }
+        #expect(queue.nextTime(now: start) == start + RecordedArchives.interval)
+        var chunk = queue.beginChunk(now: start)
+        #expect(chunk == nil, "nothing is settled yet")
+        var time = start + RecordedArchives.interval
+        var turns: [String] = []
+        let outcomes: [RecordedArchives.Outcome] = [.step(.done), .failed, .step(.tooEarly), .step(.ended)]
+        for outcome in outcomes {
+            guard let next = queue.beginChunk(now: time) else { break }
+            turns.append("\((ids.firstIndex(of: next.archive.id) ?? -1) + 1), chunk \(next.index)")
+            let mayGiveUp = queue.giveUp(next.archive.id)
+            #expect(!mayGiveUp, "its files are in use")
+            time += .milliseconds(1)
+            queue.endChunk(next, outcome, now: time)
+        }
+        #expect(turns == ["1, chunk 0", "2, chunk 0", "3, chunk 0", "1, chunk 1"])
+        chunk = queue.beginChunk(now: time)
+        #expect(chunk == nil && queue.nextTime(now: time) != nil)
+        queue.append(records[2])
+        time += RecordedArchives.retry
+        chunk = queue.beginChunk(now: time)
+        let whole = queue.begin(now: time)
+        #expect(chunk == nil && whole?.id == ids[2])
+        queue.remove(ids[2])
+        chunk = queue.beginChunk(now: time)
+        #expect(chunk?.archive.id == ids[1])
+        let waiting = queue.postpone(ids[1], .diskSpace, until: time + .seconds(60))
+        chunk = queue.beginChunk(now: time)
+        #expect(waiting.isEmpty && chunk == nil, "the disk is full")
+    }
+
     @Test("only errors that pass make archives wait")
     func obstacles() {
         let passing: [ComposeError] = [

@@ -45,7 +45,7 @@ struct FFmpegComposerTests: StorageFixtures {
         func composer() -> FFmpegComposer {
             FFmpegComposer(
                 ffmpeg, folder: directory, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
-                retry: .milliseconds(1)
+                retry: .milliseconds(1), wallClock: { Timestamp(milliseconds: 0) }
             ) { [self] input in
                 reports.withLock { $0.append(input) }
             }

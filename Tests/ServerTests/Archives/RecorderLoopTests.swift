@@ -67,6 +67,22 @@ import Wire
         }
     }
 
+    /// Begins an archive with one stream, and writes five seconds of audio to it.
+    private func recordAudio(
+        as number: UInt32, of id: ArchiveID, in path: String, _ loop: RecorderLoop
+    ) throws -> (archive: ArchiveRecording, recording: StreamRecording, begin: MediaTime) {
+        let archive = try ArchiveRecording(
+            id, SessionID("2_session")!, RecordingOptions(createdAt: now), in: try RecordingFolder(path: path), loop)
+        let begin = MediaTime.monotonic
+        let details = Signaling.RecordedStream(publisher: ada, videoType: nil)
+        let recording = try #require(archive.add(stream, details, number: number, now: begin))
+        recording.receive(.tracks(audio: true, video: false), now: begin)
+        recording.receive(.source(nil, isNew: true), now: begin)
+        for number: Int64 in 0..<250 { sendAudio(number, bytes: 200, since: begin, to: recording) }
+        recording.tick(now: begin + .seconds(5))
+        return (archive, recording, begin)
+    }
+
     @Test("a stream that is added again at once, with other tracks, is recorded again")
     func addedAgain() async throws {
         try await withDirectory { folder in
@@ -136,16 +152,7 @@ import Wire
             #expect(loop.timeToNextLook < usual)
 
             let id = ArchiveID(high: 5, low: 2)
-            let other = try ArchiveRecording(
-                id, SessionID("2_session")!, RecordingOptions(createdAt: now), in: try RecordingFolder(path: path), loop
-            )
-            let begin = MediaTime.monotonic
-            let details = Signaling.RecordedStream(publisher: ada, videoType: nil)
-            let recording = try #require(other.add(stream, details, number: 7, now: begin))
-            recording.receive(.tracks(audio: true, video: false), now: begin)
-            recording.receive(.source(nil, isNew: true), now: begin)
-            for number: Int64 in 0..<250 { sendAudio(number, bytes: 200, since: begin, to: recording) }
-            recording.tick(now: begin + .seconds(5))
+            let (other, _, begin) = try recordAudio(as: 7, of: id, in: path, loop)
             // What a server that is killed now leaves.
             let file = try Data(contentsOf: URL(filePath: "\(path)/\(id)/\(stream).webm"))
             #expect(file.count > 250 * 200)
@@ -165,16 +172,7 @@ import Wire
             let (router, path) = (NotingRouter(), "\(folder)/recordings")
             let loop = makeLoop(router, in: path, reserve: 100 << 10)
             let id = ArchiveID(high: 5, low: 2)
-            let archive = try ArchiveRecording(
-                id, SessionID("2_session")!, RecordingOptions(createdAt: now), in: try RecordingFolder(path: path), loop
-            )
-            let begin = MediaTime.monotonic
-            let details = Signaling.RecordedStream(publisher: ada, videoType: nil)
-            let recording = try #require(archive.add(stream, details, number: 1, now: begin))
-            recording.receive(.tracks(audio: true, video: false), now: begin)
-            recording.receive(.source(nil, isNew: true), now: begin)
-            for number: Int64 in 0..<250 { sendAudio(number, bytes: 200, since: begin, to: recording) }
-            recording.tick(now: begin + .seconds(5))
+            let (archive, recording, begin) = try recordAudio(as: 1, of: id, in: path, loop)
             // These wait for the next tick.
             for number: Int64 in 250..<500 { sendAudio(number, bytes: 200, since: begin, to: recording) }
             try Self.fillDisk(of: folder)

@@ -36,6 +36,15 @@ import Wire
         #expect(Self.problems(["lan": "true"]).count == 1)
         #expect(Self.problems(["acme.httpPort": "8443", "port": "8443"]).count == 1)
         #expect(Self.problems(["acme.httpPort": "0", "port": "0"]) == [])
+        #expect(Self.problems(["acme.challenge": "tls", "acme.httpPort": "443", "port": "443"]) == [])
+    }
+
+    @Test("the port for plain HTTP is opened only for the challenge http")
+    func challenge() throws {
+        #expect(try ConfabConfiguration.load(overrides: Self.valid).plainHTTPPort == 80)
+        let tls = try ConfabConfiguration.load(overrides: Self.valid.merging(["acme.challenge": "tls"]) { $1 })
+        #expect(tls.acme.challenge == .tls && tls.plainHTTPPort == nil && tls.handlesHTTPS)
+        #expect(ConfabConfiguration().plainHTTPPort == nil)
     }
 
     @Test(
@@ -46,6 +55,7 @@ import Wire
             ("acme.directory", "letsencrypt-production"), ("acme.directory", "https://user@ca.example.org/"),
             ("acme.email", "admin"), ("acme.email", "@example.org"), ("acme.email", "a@b@c"),
             ("acme.email", "a@example.org?cc=b@example.org"), ("acme.httpPort", "65536"),
+            ("acme.challenge", "dns"), ("acme.challenge", "tls-alpn-01"),
         ])
     func wrong(key: String, value: String) {
         #expect(Self.problems([key: value]).count == 1)
@@ -64,20 +74,20 @@ import Wire
         _ uri: String, _ method: HTTPMethod = .GET, host: String? = "chat.example.org", port: Int = 443
     ) -> PlainHTTPResponse {
         let answers = ChallengeAnswers()
-        answers.publish(ACMEChallenge(token: "token", answer: "token.thumbprint"))
+        answers.publish(ACMEChallenge(domain: "example.org", token: "token", answer: "token.thumbprint"))
         return PlainHTTPResponse(
             method, uri, host: host, domains: ["example.org", "chat.example.org"], port: port, answers: answers)
     }
 
     @Test("the answer to a challenge is the key authorization, and other tokens are not found")
-    func challenge() {
+    func answer() {
         let answer = Self.respond("/.well-known/acme-challenge/token")
         #expect(answer.status == .ok && answer.body == "token.thumbprint" && answer.location == nil)
         for uri in ["/.well-known/acme-challenge/", "/.well-known/acme-challenge/other"] {
             #expect(Self.respond(uri).status == .notFound, "\(uri)")
         }
         let answers = ChallengeAnswers()
-        answers.publish(ACMEChallenge(token: "token", answer: "token.thumbprint"))
+        answers.publish(ACMEChallenge(domain: "example.org", token: "token", answer: "token.thumbprint"))
         answers.withdrawAll()
         #expect(answers.answer(to: "token") == nil)
     }

@@ -20,11 +20,14 @@ import Wire
     private static let accountKey = P256.Signing.PrivateKey()
     private static let start = Timestamp(milliseconds: Int64(Date().timeIntervalSince1970 * 1000))
 
-    private static func order(_ domains: [String] = ["chat.example.org"], email: String? = nil) -> ACMEOrder {
+    private static func order(
+        _ domains: [String] = ["chat.example.org"], email: String? = nil,
+        challenge: ConfabConfiguration.ACME.Challenge = .http
+    ) -> ACMEOrder {
         ACMEOrder(
             .init(
-                directory: FakeAuthority.directory, domains: domains, email: email, accountKey: accountKey,
-                certificateKey: P256.Signing.PrivateKey()))
+                directory: FakeAuthority.directory, domains: domains, email: email, challenge: challenge,
+                accountKey: accountKey, certificateKey: P256.Signing.PrivateKey()))
     }
 
     /// Runs an order to its end.
@@ -97,6 +100,24 @@ import Wire
         #expect(try Self.run(Self.order(domains), at: &second).result.get().domains == Set(domains))
         #expect(second.violations == [] && !second.requests.contains { $0.hasPrefix("challenge-") })
         #expect(second.contacts == [.null])
+    }
+
+    @Test("the challenge is of the configured type, and has the domain, whose case the authority may change")
+    func challengeType() throws {
+        var authority = try FakeAuthority()
+        authority.challengeType = "tls-alpn-01"
+        let domains = ["a.example.org", "b.example.org"]
+        let course = try Self.run(Self.order(domains, challenge: .tls), at: &authority)
+        #expect(try course.result.get().domains == Set(domains))
+        #expect(authority.violations == [] && !authority.requests.contains("other"))
+        var other = try FakeAuthority()
+        let text =
+            #"{"status":"pending","identifier":{"type":"dns","value":"Chat.Example.ORG"},"challenges":["#
+            + #"{"type":"http-01","url":"https://ca.example.org/challenge-0","#
+            + #""token":"token-0-of-at-least-22-characters"}]}"#
+        other.replaced["authorization-0"] = [FakeAuthority.json(200, text)]
+        _ = try Self.run(Self.order(), at: &other).result.get()
+        #expect(other.violations == [])
     }
 
     @Test("a refused nonce is replaced by the one in the response")
@@ -184,15 +205,69 @@ import Wire
         }
     }
 
-    @Test("an authority that needs external accounts, or has no http-01, is refused with the reason")
+    @Test("a domain that cannot be verified over TLS fails with advice about port 443")
+    func wrongTLS() throws {
+        for type in ["connection", "tls", "unauthorized"] {
+            var authority = try FakeAuthority()
+            authority.challengeType = "tls-alpn-01"
+            authority.authorizationStatuses = ["pending", "invalid"]
+            authority.challengeError = .object(
+                JSONObject([.init(name: "type", value: .string("urn:ietf:params:acme:error:\(type)"))]))
+            let failure = try #require(try Self.run(Self.order(challenge: .tls), at: &authority).failure)
+            #expect(failure.code == .challengeFailed && failure.advice.contains("port 443"), "\(failure)")
+        }
+    }
+
+    @Test("an authority without the configured challenge is refused, with the setting or the authority to change")
+    func missingChallenge() throws {
+        func failure(_ wanted: ConfabConfiguration.ACME.Challenge, offered: [String]) throws -> ACMEFailure {
+            let challenges = offered.map { #"{"type":"\#($0)","url":"https://a/c","token":"t"}"# }
+            var authority = try FakeAuthority()
+            authority.replaced["authorization-0"] = [
+                FakeAuthority.json(
+                    200,
+                    """
+                    {"status":"pending","identifier":{"type":"dns","value":"chat.example.org"},\
+                    "challenges":[\(challenges.joined(separator: ","))]}
+                    """)
+            ]
+            let failure = try #require(try Self.run(Self.order(challenge: wanted), at: &authority).failure)
+            #expect(failure.code == .challengeFailed && !authority.requests.contains("c"))
+            return failure
+        }
+        let tls = try failure(.tls, offered: ["dns-01", "http-01"])
+        #expect(tls.reason == "The authority offers no tls-alpn-01 challenge for chat.example.org.")
+        #expect(tls.advice.contains("set acme.challenge to http") && tls.advice.contains("port 80"))
+        let http = try failure(.http, offered: ["tls-alpn-01"])
+        #expect(http.reason == "The authority offers no http-01 challenge for chat.example.org.")
+        #expect(http.advice.contains("set acme.challenge to tls") && http.advice.contains("port 443"))
+        for wanted in ConfabConfiguration.ACME.Challenge.allCases {
+            #expect(try failure(wanted, offered: ["dns-01"]).advice.contains("acme.directory"))
+        }
+    }
+
+    @Test("a challenge for a domain that was not ordered is not answered")
+    func foreignDomain() throws {
+        for challenge in ConfabConfiguration.ACME.Challenge.allCases {
+            let text =
+                #"{"status":"pending","identifier":{"type":"dns","value":"other.example.com"},"challenges":["#
+                + #"{"type":"\#(challenge.type)","url":"https://ca.example.org/challenge-0","token":"t"}]}"#
+            var authority = try FakeAuthority()
+            authority.replaced["authorization-0"] = [FakeAuthority.json(200, text)]
+            let course = try Self.run(Self.order(challenge: challenge)) { request, published in
+                #expect(published.isEmpty)
+                return .received(authority.respond(to: request, published: published))
+            }
+            let failure = try #require(course.failure)
+            #expect(failure.code == .badResponse && failure.reason.contains("other.example.com"))
+        }
+    }
+
+    @Test("an authority that needs external accounts is refused with the reason")
     func unsupported() throws {
         var external = try FakeAuthority()
         external.replaced["directory"] = [FakeAuthority.directoryResponse(#"{"externalAccountRequired":true}"#)]
         #expect(try Self.run(Self.order(), at: &external).failure?.reason.contains("external account") == true)
-        var other = try FakeAuthority()
-        let text = #"{"status":"pending","challenges":[{"type":"dns-01","url":"https://a/c","token":"t"}]}"#
-        other.replaced["authorization-0"] = [FakeAuthority.json(200, text)]
-        #expect(try Self.run(Self.order(), at: &other).failure?.code == .challengeFailed)
     }
 
     @Test("a certificate for another key, without a domain, or expired is not used")

@@ -231,6 +231,65 @@ struct AutomaticCertificatesTests {
         }
     }
 
+    @Test("a server is verified on its HTTPS port, gets a certificate and another one, and serves others meanwhile")
+    func verificationOverTLS() async throws {
+        let pebble = try await RunningPebble()
+        let log = LogLines()
+        try await TestServer.run(
+            logger: log.logger,
+            {
+                Self.configure(&$0, pebble, port: pebble.httpPort)
+                ($0.acme.challenge, $0.port) = (.tls, pebble.tlsPort)
+            }
+        ) { server in
+            let (first, issued) = try await Self.connect(server, log)
+            let names = try #require(try issued.extensions.subjectAlternativeNames)
+            #expect(Set(names) == [.dnsName("chat.example.org"), .dnsName("www.example.org")])
+            let files = try Self.files(pebble, server.dataDirectory)
+            try FileManager.default.removeItem(atPath: files.certificatePath)
+            let (second, renewed) = try await Self.connect(server, otherThan: issued, log)
+            #expect(renewed.publicKey != issued.publicKey)
+            for client in [first, second] {
+                try await client.say(.roulette(.count))
+                _ = try await client.hear("count") { if case .roulette(.count) = $0 { true } else { nil } }
+                #expect(await client.closeCode == nil)
+            }
+            #expect(!log.contains("No certificate."), "\(log.all.suffix(5))")
+        }
+    }
+
+    @Test("while an authority verifies a domain over TLS, it gets a special certificate, and clients are served")
+    func pendingOverTLS() async throws {
+        let pebble = try await RunningPebble()
+        // Takes the place of the server for the authority, and does not answer. So the challenge stays pending.
+        let (connections, connected) = AsyncStream<Void>.makeStream()
+        let silent = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .childChannelInitializer { channel in
+                connected.yield()
+                return channel.eventLoop.makeSucceededVoidFuture()
+            }
+            .bind(host: "127.0.0.1", port: pebble.tlsPort).get()
+        let log = LogLines()
+        try await TestServer.run(
+            logger: log.logger,
+            {
+                Self.configure(&$0, pebble, port: pebble.httpPort)
+                ($0.acme.challenge, $0.acme.domains) = (.tls, ["chat.example.org"])
+            }
+        ) { server in
+            for await _ in connections { break }
+            let visit = try await TLSVisit(port: server.port, name: "chat.example.org", protocols: ["acme-tls/1"])
+            #expect(visit.chosenProtocol == "acme-tls/1" && visit.received == "", "\(log.all.suffix(5))")
+            let special = try Certificate(derEncoded: visit.certificate)
+            #expect(special.extensions[oid: ChallengeCertificate.identifier]?.critical == true)
+            let (client, certificate) = try await Self.connect(server)
+            #expect(certificate.extensions[oid: ChallengeCertificate.identifier] == nil)
+            try await client.close()
+        }
+        try await silent.close()
+        withExtendedLifetime(pebble) {}
+    }
+
     @Test("plain HTTP leads to HTTPS")
     func redirect() async throws {
         let pebble = try await RunningPebble()

@@ -19,6 +19,8 @@ struct FakeAuthority {
     var authorizationStatuses = ["pending", "pending", "valid"]
     /// The statuses of the order after its finalization.
     var orderStatuses = ["processing", "valid"]
+    /// The type of the challenge that counts. The authority also offers another one, which is never valid.
+    var challengeType = "http-01"
     /// The error of a challenge that is invalid.
     var challengeError: JSONValue = .null
     /// How long certificates are valid.
@@ -150,10 +152,12 @@ struct FakeAuthority {
             return authorization(Int(name.dropFirst("authorization-".count)) ?? 0)
         case _ where name.hasPrefix("challenge-"):
             if message.payload?.members.isEmpty != true { violations.append("the challenge's payload is not {}") }
-            let token = Self.token(Int(name.dropFirst("challenge-".count)) ?? 0)
-            let expected = ACMEChallenge(token: token, answer: token + "." + JSONWebSignature.thumbprint(account))
+            let index = Int(name.dropFirst("challenge-".count)) ?? 0
+            let token = Self.token(index)
+            let expected = ACMEChallenge(
+                domain: domains[index], token: token, answer: token + "." + JSONWebSignature.thumbprint(account))
             if !published.contains(expected) { violations.append("\(name) is not published before it is requested") }
-            return Self.json(200, #"{"type":"http-01","status":"processing"}"#)
+            return Self.json(200, #"{"type":"\#(challengeType)","status":"processing"}"#)
         case "finalize":
             if valid.count != domains.count { violations.append("finalized too early") }
             finalized = true
@@ -217,12 +221,13 @@ struct FakeAuthority {
         var writer = JSONWriter()
         writer.value(challengeError)
         let error = String(decoding: writer.bytes, as: UTF8.self)
+        let otherType = challengeType == "http-01" ? "tls-alpn-01" : "http-01"
         return Self.json(
             200,
             """
             {"status":"\(status)","identifier":{"type":"dns","value":"\(domains[index])"},"challenges":[
-              {"type":"tls-alpn-01","url":"\(Self.base)/other","token":"other"},
-              {"type":"http-01","url":"\(Self.base)/challenge-\(index)","token":"\(Self.token(index))","error":\(error)}]}
+              {"type":"\(otherType)","url":"\(Self.base)/other","token":"other"},
+              {"type":"\(challengeType)","url":"\(Self.base)/challenge-\(index)","token":"\(Self.token(index))","error":\(error)}]}
             """)
     }
 

@@ -23,6 +23,8 @@ final class RunningPebble: Sendable {
     let directoryURL: String
     /// The port that Pebble uses instead of port 80.
     let httpPort: Int
+    /// The port that Pebble uses instead of port 443.
+    let tlsPort: Int
     /// The file with the certificate authority of Pebble's own connections.
     let authorities: String
     private let folder: String
@@ -41,13 +43,13 @@ final class RunningPebble: Sendable {
         authorities = try write("authority.pem", own.authorityPEM)
         let certificate = try write("certificate.pem", own.certificatePEM)
         let key = try write("key.pem", own.privateKeyPEM.revealed)
-        let ports = try await Self.freePorts(4)
-        httpPort = ports[0]
+        let ports = try await Self.freePorts(5)
+        (httpPort, tlsPort) = (ports[0], ports[4])
         let settings = try write(
             "pebble.json",
             """
             {"pebble":{"listenAddress":"127.0.0.1:\(ports[1])","managementListenAddress":"","certificate":"\(certificate)",\
-            "privateKey":"\(key)","httpPort":\(httpPort),"tlsPort":1,"ocspResponderURL":"",\
+            "privateKey":"\(key)","httpPort":\(httpPort),"tlsPort":\(tlsPort),"ocspResponderURL":"",\
             "externalAccountBindingRequired":false}}
             """)
         let log = try write("log", "")

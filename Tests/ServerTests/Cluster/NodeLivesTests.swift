@@ -146,6 +146,8 @@ import Wire
         func beginEpoch(of store: String, by tag: NodeTag) async throws(LedgerError) { throw Self.unused }
         func register(_ tag: NodeTag, under epoch: Epoch) async throws(LedgerError) -> Bool { throw Self.unused }
         func fenceUnregistered(heir: NodeTag) async throws(LedgerError) { throw Self.unused }
+        func request(_ state: NodeRecord.State, of tag: NodeTag) async throws(LedgerError) -> Bool { throw Self.unused }
+        func noteCarriedOut(_ state: NodeRecord.State, by tag: NodeTag) async throws(LedgerError) { throw Self.unused }
         private static let unused = LedgerError(.unusable, "")
     }
 

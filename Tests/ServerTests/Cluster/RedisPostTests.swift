@@ -252,11 +252,18 @@ struct RedisPostTests {
             }
             for number in 1...30 { try await lives[0].send([number], to: [lives[1].tag]) }
             try await until("the stream is full") { try await lives[1].streamLength() == 10 }
+            #expect(try await lives[1].run { $0.streamLength } == nil, "it has not asked")
             #expect(try await lives[0].run { $0.isCongested })
             lives[1].connect()
             try await expectAll(30, at: lives[1], from: lives[0])
             #expect(try await lives[0].run { $0.isCongested } == false)
             #expect(isRelieved.count > 0)
+            try await until("the length of the stream is measured") {
+                try await lives[1].run { post in
+                    post.measureStream()
+                    return post.streamLength
+                } != nil
+            }
         }
     }
 

@@ -32,12 +32,13 @@ import Wire
     }
 
     private static func withDesk(
-        logger: Logger? = nil, _ configure: (inout ConfabConfiguration) -> Void = { _ in },
+        logger: Logger? = nil, nodes: TestServerNodes? = nil,
+        _ configure: (inout ConfabConfiguration) -> Void = { _ in },
         _ body: @escaping @Sendable (TestServer, Desk) async throws -> Void
     ) async throws {
         let admin = AdminPort()
         try await TestServer.run(
-            logger: logger, admin: admin,
+            logger: logger, nodes: nodes, admin: admin,
             {
                 $0.admin.port = 0
                 $0.admin.token = SecretText(token)
@@ -238,6 +239,42 @@ import Wire
         }
     }
 
+    @Test("in a cluster, nodes are listed, drained and put back, which the audit log has")
+    func nodes() async throws {
+        let requests = TestNodes.Requests()
+        try await Self.withDesk(nodes: .fake(requests)) { server, desk in
+            #expect(try await desk.ask("GET", "/admin/api/nodes", token: nil).status == 401)
+            #expect(try await desk.ask("POST", "/admin/api/nodes/n1", "{}", token: nil).status == 401)
+            #expect(try await desk.ask("GET", "/admin/api/overview").object()["node"] == .string("n1"))
+            let names = try await desk.list("/admin/api/nodes", "nodes").map { $0["node"] }
+            #expect(names == [.string("n1"), .string("n2"), .string("n3")])
+
+            let other = try await desk.ask("POST", "/admin/api/nodes/n2", #"{"state":"draining"}"#)
+            #expect(try other.object()["requested"] == .string("draining"))
+            #expect(requests.all == [TestNodes.second: .draining])
+            let own = try await desk.ask("POST", "/admin/api/nodes/n1", #"{"state":"draining"}"#)
+            #expect(try own.object()["state"] == .string("draining"))
+            #expect(try await desk.place.ask("GET", "/ready").status == 404)
+            #expect(try await desk.ask("POST", "/admin/api/nodes/n1", #"{"state":"serving"}"#).status == 200)
+            #expect(try await desk.place.ask("GET", "/ready").status == 200)
+            let entries = try await desk.list("/admin/api/audit", "entries")
+            #expect(
+                entries.map { $0["action"] } == [.string("node.serve"), .string("node.drain"), .string("node.drain")])
+            #expect(entries.map { $0["subject"] } == [.string("n1"), .string("n1"), .string("n2")])
+
+            #expect(try await desk.ask("POST", "/admin/api/nodes/n3", #"{"state":"draining"}"#).code == "not_found")
+            #expect(try await desk.ask("POST", "/admin/api/nodes/n1", #"{"state":"away"}"#).code == "malformed")
+        }
+    }
+
+    @Test("a server that is alone lists no nodes, and its overview names none")
+    func alone() async throws {
+        try await Self.withDesk { _, desk in
+            #expect(try await desk.ask("GET", "/admin/api/nodes").code == "not_found")
+            #expect(try await desk.ask("GET", "/admin/api/overview").object()["node"] == nil)
+        }
+    }
+
     @Test("without admin.port there is no page, and its token is not created")
     func off() async throws {
         try await TestServer.run { server in
@@ -250,7 +287,8 @@ import Wire
     @Test("a warning reaches a connected person and closes the report, and otherwise the report stays open")
     func warnings() async throws {
         try await Self.withDesk { server, desk in
-            let (ann, bob) = (try await server.client(), try await server.client())
+            let (ann, bob) = (try await server.client(), try await SocketClient.connect(port: server.port))
+            try await bob.greet(showsWarnings: true)
             try await ann.say(.roulette(.start(.init())))
             _ = try await bob.meet()
             _ = try await ann.hear("match") { if case .roulette(.matched) = $0 { true } else { nil } }
@@ -264,6 +302,7 @@ import Wire
             #expect(try await desk.ask("GET", "/admin/api/reports/\(id)/sample").code == "not_found")
             let warned = try await desk.ask("POST", path, #"{"text":"Be kind."}"#)
             #expect(try warned.object()["delivered"] == .bool(true))
+            #expect(try warned.object()["obstacle"] == nil)
             let warning = try await bob.hear("warning") {
                 if case .roulette(.warning(let warning)) = $0 { warning } else { nil }
             }
@@ -274,13 +313,15 @@ import Wire
             #expect(try await desk.ask("POST", path, "{}").code == "not_found", "it is closed")
 
             try await bob.ask(.roulette(.report(.init(reason: "no, her"))))
-            try await ann.say(.bye)
-            _ = try? await ann.hearClose()
             let second = try #require(try await desk.list("/admin/api/reports", "reports").first)
             guard case .integer(let other)? = second["id"] else { return _ = Issue.record("\(second)") }
+            let ignored = try await desk.ask("POST", "/admin/api/reports/\(other)/warn", "{}").object()
+            #expect(ignored["delivered"] == .bool(false) && ignored["obstacle"] == .string("ignored"))
+            try await ann.say(.bye)
+            _ = try? await ann.hearClose()
             try await eventually {
                 let answer = try await desk.ask("POST", "/admin/api/reports/\(other)/warn", "{}")
-                return try answer.object()["delivered"] == .bool(false)
+                return try answer.object()["obstacle"] == .string("notConnected")
                     ? nil : "the server has not noticed: \(answer.text)"
             }
             #expect(try await desk.list("/admin/api/reports", "reports").count == 1)

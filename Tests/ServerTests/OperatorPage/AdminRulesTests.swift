@@ -1,4 +1,6 @@
+import Cluster
 import Foundation
+import NIOConcurrencyHelpers
 import Signaling
 import Testing
 import Wire
@@ -105,13 +107,68 @@ import Wire
         next.newestSwitch = start
         #expect(next.changes(since: marks) == ["sessions"])
         marks = next
-        next.openReports = 1
+        next.moderation.openReports = 1
         #expect(next.changes(since: marks) == ["reports", "bans", "audit"])
         marks = next
-        next.newestEntry = AuditEntry(at: start, actor: "operator", action: "ban.add", subject: "192.0.2.1")
+        next.moderation.newestEntry = 1
         next.sample = start + .seconds(5)
         #expect(next.changes(since: marks) == ["overview", "reports", "bans", "audit"])
         #expect(String(decoding: AdminMarks.line(["a", "b"]), as: UTF8.self) == "{\"changed\":[\"a\",\"b\"]}\n")
+    }
+
+    @Test("all pages share one reading, and the next begins after the interval")
+    func sharedReading() async throws {
+        let count = NIOLockedValueBox(0)
+        let reading = SharedReading<Int>(every: .seconds(1)) {
+            count.withLockedValue { count in
+                count += 1
+                return count
+            }
+        }
+        #expect(count.withLockedValue { $0 } == 0, "nobody looks")
+        let start = start
+        let values: [Int] = try await withThrowingTaskGroup(of: Int.self) { group in
+            for page in 0..<AdminWatchers.maxCount {
+                group.addTask { try await reading.value(at: start + .milliseconds(100 * Int64(page))) }
+            }
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(values == Array(repeating: 1, count: AdminWatchers.maxCount))
+        #expect(try await reading.value(at: start + .seconds(2)) == 2)
+        #expect(try await reading.value(at: start + .milliseconds(2999)) == 2)
+        #expect(try await reading.value(at: start + .seconds(3)) == 3)
+    }
+
+    @Test("a failed reading is not kept beyond the interval")
+    func failedReading() async throws {
+        let isBroken = NIOLockedValueBox(true)
+        let reading = SharedReading<Int>(every: .seconds(1)) {
+            if isBroken.withLockedValue({ $0 }) { throw WireError.storageFailed }
+            return 7
+        }
+        await #expect(throws: WireError.self) { try await reading.value(at: start) }
+        isBroken.withLockedValue { $0 = false }
+        #expect(try await reading.value(at: start + .seconds(1)) == 7)
+    }
+
+    @Test("in a cluster, the nodes are named when one has changed, and with each sample")
+    func nodes() throws {
+        let tag = try #require(NodeTag(node: 1, life: 7))
+        func marks(_ condition: NodeCondition) -> AdminMarks {
+            var record = NodeRecord(
+                tag: tag, url: "", socketAddress: "", region: "", version: "1.0",
+                letters: .init(speaks: 1, reads: 1...1))
+            record.condition = condition.rawValue
+            let list = NodeList(asked: record, lease: .seconds(2), view: nil, age: nil, others: [])
+            return AdminMarks(sample: start, nodes: list.nodes.map(AdminMarks.Node.init))
+        }
+        #expect(AdminMarks().changes(since: nil).contains("nodes") == false)
+        #expect(marks(.serving).changes(since: nil).contains("nodes"))
+        #expect(marks(.serving).changes(since: marks(.serving)) == [])
+        #expect(marks(.draining).changes(since: marks(.serving)) == ["nodes"])
+        var later = marks(.serving)
+        later.sample = start + .seconds(5)
+        #expect(later.changes(since: marks(.serving)) == ["overview", "nodes"])
     }
 
     @Test("a limited number of pages is notified, and a place is free again when a page leaves")
@@ -160,7 +217,7 @@ import Wire
         func text() -> String {
             let response = GateResponse.overview(
                 keeper.history, since: start, now: start, startedAt: start,
-                certificateTrouble: keeper.certificateTrouble)
+                certificateTrouble: keeper.certificateTrouble, node: nil)
             return String(decoding: response.body, as: UTF8.self)
         }
         #expect(!text().contains("certificateTrouble"))

@@ -9,6 +9,37 @@ import Wire
 /// The ledger says which node lives. PostgreSQL's clock decides.
 @Suite("The ledger in PostgreSQL", .ownThreads, .enabled(if: PostgresCluster.isInstalled, "\(PostgresCluster.missing)"))
 struct PostgresLedgerTests: StorageFixtures {
+    // MARK: Requests
+
+    @Test func `a request to another node is in the view until that node has carried it out`() async throws {
+        try await withLedger { bench in
+            let (first, second) = (try await bench.begin(1), try await bench.begin(2))
+            #expect(try await bench.life(second)?.requested == nil)
+            #expect(try await bench.ledger.request(.draining, of: second))
+            #expect(try await bench.life(second)?.requested == .draining)
+            #expect(try await bench.life(first)?.requested == nil)
+            #expect(try await bench.ledger.request(.serving, of: second), "a later request replaces it")
+            try await bench.ledger.noteCarriedOut(.draining, by: second)
+            #expect(try await bench.life(second)?.requested == .serving)
+            try await bench.ledger.noteCarriedOut(.serving, by: second)
+            try await bench.ledger.noteCarriedOut(.serving, by: second)
+            #expect(try await bench.life(second)?.requested == nil)
+        }
+    }
+
+    @Test func `nothing is requested of a life that is over, and its requests are forgotten`() async throws {
+        try await withLedger { bench in
+            let first = try await bench.begin(1)
+            #expect(try await bench.ledger.request(.draining, of: first))
+            let next = try await bench.begin(1, former: first)
+            #expect(try await bench.ledger.request(.draining, of: first) == false)
+            #expect(try await bench.life(next)?.requested == nil)
+            #expect(try await bench.number("SELECT count(*) FROM nodeRequest") == 0)
+            let unknown = try #require(NodeTag(node: 9, life: next.life))
+            #expect(try await bench.ledger.request(.draining, of: unknown) == false)
+        }
+    }
+
     // MARK: Lives
 
     @Test func `a life is fenced only after its lease has expired by the clock of the server`() async throws {

@@ -116,6 +116,22 @@ import Testing
         #expect(plan.configuration.rules.interestWait == .seconds(7))
     }
 
+    @Test("port 80 stays closed if the authority verifies the domain over TLS")
+    func overTLS() throws {
+        let machine = try machine {
+            $0.files[Self.configuration] = """
+                port: 443
+                acme:
+                  domains: [chat.example.org]
+                  agreeToTerms: true
+                  challenge: tls
+                """
+        }
+        let plan = try plan(direct, machine)
+        #expect(plan.configuration.acme.challenge == .tls)
+        #expect(plan.ports.map(\.text) == ["TCP 443", "UDP 40000-40003", "TCP 40000"])
+    }
+
     @Test("behind nginx, the site comes from the sample, and the port of an existing one is changed")
     func nginx() throws {
         let machine = try machine { $0.hasNginx = true }

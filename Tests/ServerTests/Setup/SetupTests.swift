@@ -1,4 +1,5 @@
 import Foundation
+import NIOConcurrencyHelpers
 import Synchronization
 import Testing
 
@@ -158,6 +159,27 @@ import Testing
         let error = await #expect(throws: SetupError.self) { try await silent.run() }
         #expect(error?.description.contains("--domain") == true)
         #expect(try folder.inodes().isEmpty)
+    }
+
+    @Test("with a prefix, this machine's ports and addresses are not checked, and the plan says so")
+    func otherSystem() async throws {
+        let folder = try Folder()
+        let foreign = try #require(IPAddress("8.8.8.8"))
+        let isChecked = NIOLockedValueBox(false)
+        var surroundings = try surroundings()
+        surroundings.lookUp = { NameObservation(host: $0, addresses: [foreign]) }
+        surroundings.check = { _, _ in
+            isChecked.withLockedValue { $0 = true }
+            return [.passed(.ports, "", "free")]
+        }
+        let terminal = Terminal([])
+        let answers: [SetupQuestion: String] = [.mode: "proxy", .domain: "chat.example.org"]
+        try await Setup(
+            options(folder, answers, asks: false), console: terminal.console, surroundings: surroundings
+        ).run()
+        #expect(!isChecked.withLockedValue { $0 })
+        #expect(terminal.shown.contains("Not checked on this machine, because --prefix"))
+        #expect(terminal.shown.contains("2 skipped") && !terminal.shown.contains("this machine has"))
     }
 
     @Test("links do not lead out of the prefix")

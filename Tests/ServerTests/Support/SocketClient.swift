@@ -205,8 +205,11 @@ actor SocketClient {
 
     /// Sends hello and waits for the welcome.
     @discardableResult
-    func greet(identity: String? = nil, token: String? = nil) async throws -> Welcome {
-        (line.hello.identity, line.hello.token) = (identity, token)
+    func greet(
+        identity: String? = nil, token: String? = nil, traceparent: String? = nil, showsWarnings: Bool = false
+    ) async throws -> Welcome {
+        (line.hello.identity, line.hello.token, line.hello.traceparent) = (identity, token, traceparent)
+        line.hello.warnings = showsWarnings ? true : nil
         return try await sayHello()
     }
 

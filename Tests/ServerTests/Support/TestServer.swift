@@ -19,14 +19,15 @@ struct TestServer: Sendable {
     ///   - reloading: when and how the server reloads its configuration.
     ///   - recorder: what records sessions; nil for the server's own recorder.
     ///   - broadcaster: what composes broadcasts; nil for the server's own, if it has one.
+    ///   - nodes: what knows the nodes of a cluster; nil for a server that is alone.
     ///   - admin: what gets the port of the operator's page, if the configuration enables it.
     ///   - clock: the machine's clocks.
     ///   - configure: changes settings. All timeouts are settings, so tests can shorten them.
     static func run<Result: Sendable>(
         dataDirectory: String? = nil, prometheus: PrometheusMetrics? = nil, supervisor: Supervisor? = nil,
         logger: Logger? = nil, log: LogSettings? = nil, reloading: Reloading? = nil,
-        recorder: TestServerRecorder? = nil, broadcaster: TestServerBroadcaster? = nil, admin: AdminPort? = nil,
-        clock: ClockSource = .system,
+        recorder: TestServerRecorder? = nil, broadcaster: TestServerBroadcaster? = nil, nodes: TestServerNodes? = nil,
+        admin: AdminPort? = nil, clock: ClockSource = .system,
         _ configure: (inout ConfabConfiguration) -> Void = { _ in },
         _ body: @escaping @Sendable (TestServer) async throws -> Result
     ) async throws -> Result {
@@ -53,6 +54,7 @@ struct TestServer: Sendable {
         ) { announce.yield($0.port) }
         server.makeRecorder = recorder?.make
         server.makeBroadcaster = broadcaster?.make
+        server.makeClusterNodes = nodes?.make
         if let admin { server.onAdminReady = { admin.announce.yield($0) } }
         server.clockSource = clock
         let running = server
@@ -98,6 +100,11 @@ struct TestServerRecorder: Sendable {
 /// Makes the broadcaster of a test server, in the same way.
 struct TestServerBroadcaster: Sendable {
     let make: BroadcasterFactory
+}
+
+/// Makes what knows the nodes of a test server's cluster, in the same way.
+struct TestServerNodes: Sendable {
+    let make: @Sendable (Gateway) -> any ClusterNodes
 }
 
 /// The port of the operator's page of a test server.

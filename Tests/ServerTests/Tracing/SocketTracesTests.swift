@@ -44,6 +44,14 @@ struct CountingGenerator: RandomNumberGenerator {
             traces.sent(message, on: SocketTracesTests.socket, at: time)
         }
 
+        /// Requests a stranger twice. The second request is accepted.
+        mutating func searchTwice(firstAnswer: ServerMessage) {
+            receive(SocketTracesTests.start, 1)
+            send(firstAnswer)
+            receive(SocketTracesTests.start, 2)
+            send(SocketTracesTests.ok(2))
+        }
+
         mutating func offer(_ re: UInt64) {
             let time = time()
             traces.offered(
@@ -109,10 +117,7 @@ struct CountingGenerator: RandomNumberGenerator {
     @Test("the search for a stranger lasts from the first request to the match")
     func search() {
         var script = Script()
-        script.receive(Self.start, 1)
-        script.send(Self.ok(1))
-        script.receive(Self.start, 2)
-        script.send(Self.ok(2))
+        script.searchTwice(firstAnswer: Self.ok(1))
         script.send(.roulette(.matched(RouletteNotice.Matched())))
         #expect(
             script.ended() == [
@@ -123,10 +128,7 @@ struct CountingGenerator: RandomNumberGenerator {
     @Test("a refused search has no span of its own, and one that is stopped ends")
     func stoppedSearch() {
         var script = Script()
-        script.receive(Self.start, 1)
-        script.send(Self.error(1))
-        script.receive(Self.start, 2)
-        script.send(Self.ok(2))
+        script.searchTwice(firstAnswer: Self.error(1))
         script.receive(.roulette(.stop), 3)
         #expect(
             script.ended() == [

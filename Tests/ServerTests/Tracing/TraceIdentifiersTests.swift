@@ -1,5 +1,6 @@
 import Logging
 import NIOConcurrencyHelpers
+import TestSupport
 import Testing
 import Wire
 
@@ -34,7 +35,35 @@ import Wire
         ])
     func invalid(text: String) { #expect(TraceParent(parsing: text) == nil) }
 
-    @Test("the caller decides whether a trace is recorded, and otherwise its id decides")
+    @Test("a client cannot have its trace recorded by its flag or by the trace's id, unless it is trusted")
+    func clients() {
+        var random = SeededGenerator(seed: 37)
+        // The ratio chooses the lowest ids.
+        let lowest = TraceParent(trace: TraceID(high: 1, low: 1), span: SpanID(rawValue: 1), isSampled: true)
+        let never = TraceSampler(ratio: 0).received(lowest, using: &random)
+        #expect(!never.isSampled && never.trace == lowest.trace && never.span == lowest.span)
+        let tenth = TraceSampler(ratio: 0.1)
+        let recorded = (0..<1000).count { _ in tenth.received(lowest, using: &random).isSampled }
+        #expect((50...150).contains(recorded), "\(recorded) of 1000")
+        for isSampled in [true, false] {
+            var parent = lowest
+            parent.isSampled = isSampled
+            let trusted = TraceSampler(ratio: 0.5, trustsParents: true).received(parent, using: &random)
+            let always = TraceSampler(ratio: 1).received(parent, using: &random)
+            #expect(trusted == parent && always.isSampled)
+        }
+    }
+
+    @Test("by default, clients are not trusted with the decision")
+    func clientsByDefault() {
+        var settings = ConfabConfiguration.Tracing()
+        #expect(!TraceSampler(settings).trustsParents)
+        settings.trustParents = true
+        settings.ratio = 0.25
+        #expect(TraceSampler(settings) == TraceSampler(ratio: 0.25, trustsParents: true))
+    }
+
+    @Test("the parent decides whether a trace is recorded, and otherwise its id decides")
     func sampling() {
         let low = TraceID(high: 1, low: 0x1234_0000_0000_0000)
         let high = TraceID(high: 1, low: 0x00ff_ffff_ffff_ffff)

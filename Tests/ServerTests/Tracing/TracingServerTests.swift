@@ -25,11 +25,15 @@ import Wire
     }
 
     /// Opens a socket with a header `traceparent`, joins a session, and negotiates with the media plane.
-    private static func negotiate(_ server: TestServer) async throws -> (client: SocketClient, token: String) {
+    ///
+    /// - Parameter hello: the `traceparent` in the hello.
+    private static func negotiate(
+        _ server: TestServer, hello: String? = nil
+    ) async throws -> (client: SocketClient, token: String) {
         let place = try WHIPPlace(server)
         let token = place.token()
         let client = try await SocketClient.connect(port: server.port, headers: [("traceparent", parent.text)])
-        try await client.greet()
+        try await client.greet(traceparent: hello)
         try await client.ask(.session(.join(.init(session: place.session, token: token))))
         try await client.ask(.media(.offer(.init(side: .send, sdp: SampleOffer.obs))))
         return (client, token)
@@ -132,12 +136,33 @@ import Wire
         }
     }
 
-    @Test("traces that the caller does not record, or that are not chosen, are not sent")
+    @Test("a client that says that it records its trace causes no spans, with a header or with a hello")
+    func forced() async throws {
+        let receiver = try await TraceReceiver.start()
+        try await TestServer.run({
+            Self.trace(&$0, to: receiver)
+            $0.tracing.ratio = 0
+        }) { server in
+            for hello in [nil, Self.parent.text] {
+                let (client, _) = try await Self.negotiate(server, hello: hello)
+                await client.drop()
+            }
+            // The client still chooses the id, so that its own log and the server's can be compared.
+            let answer = try await WHIPPlace(server).ask("GET", "/health", ["traceparent": Self.parent.text])
+            #expect(answer["X-Request-Id"] == Self.parent.trace.description)
+        }
+        // A server that stops sends all spans that wait.
+        #expect(receiver.spans.isEmpty, "\(receiver.spans.map(\.name))")
+        await receiver.stop()
+    }
+
+    @Test("traces that a trusted caller does not record, or that are not chosen, are not sent")
     func sampling() async throws {
         let receiver = try await TraceReceiver.start()
         try await TestServer.run({
             Self.trace(&$0, to: receiver)
             $0.tracing.ratio = 0
+            $0.tracing.trustParents = true
         }) { server in
             let place = try WHIPPlace(server)
             var unsampled = Self.parent

@@ -51,6 +51,12 @@ import Wire
         #expect(statuses() == ["started", "paused", "stopped", "available"])
     }
 
+    @Test("only an archive that will be composed is composed while it is recorded", arguments: ArchiveOutput.allCases)
+    func ahead(output: ArchiveOutput) throws {
+        let (archive, _) = try recording(output)
+        #expect(stage.composedAhead == (output == .composed ? [archive] : []) && stage.composer.isEmpty)
+    }
+
     @Test("an archive that cannot be composed has failed, and its streams remain")
     func notComposed() throws {
         let (archive, stream) = try recording(.composed)

@@ -140,10 +140,33 @@ import Wire
 
     @Test func anOperatorWarnsAPersonOnAllConnectedDevices() {
         let ada = stage.arrive()
-        #expect(stage.hub.isConnected(ada.identity))
         stage.handle(.warned(ada.identity, "Be kind."))
         #expect(warnings(ada.take()) == [RouletteNotice.Warning(source: .operator, text: "Be kind.")])
+    }
+
+    @Test func aWarningIsSeenOnlyIfAConnectedClientShowsWarnings() {
+        let ada = stage.arrive()
+        #expect(stage.hub.warningReach(ada.identity) == .ignored, "an older client")
+        let page = Guest(on: stage, as: ada.identity)
+        page.showsWarnings = true
+        page.arrive()
+        #expect(stage.hub.warningReach(ada.identity) == .shown)
+        page.drop()
+        #expect(stage.hub.warningReach(ada.identity) == .ignored)
         ada.drop()
-        #expect(!stage.hub.isConnected(ada.identity))
+        #expect(stage.hub.warningReach(ada.identity) == .notConnected)
+        page.resume()
+        #expect(stage.hub.warningReach(ada.identity) == .shown)
+        #expect(stage.hub.warningReach(IdentityID(high: 4, low: 4)) == .notConnected)
+    }
+
+    @Test func roulettetoksClientsIgnoreWarnings() throws {
+        let (ada, legacy) = (stage.arrive(), stage.arriveLegacy())
+        ada.start()
+        legacy.next()
+        ada.report()
+        let reports = stage.changes.compactMap { if case .report(let report) = $0 { report } else { nil } }
+        let report = try #require(reports.first)
+        #expect(stage.hub.warningReach(report.against) == .ignored)
     }
 }

@@ -49,6 +49,8 @@ final class Guest: Hashable {
     var at: String?
     /// The name in the guest's token from an embedding program, if any.
     var vouched: String?
+    /// Whether the guest's hello says that it shows warnings.
+    var showsWarnings = false
 
     /// - `record`: what storage knows, if it differs from the stage's archive.
     func arrive(resume: Hello.Resume? = nil, record: PersonRecord? = nil) {
@@ -65,7 +67,7 @@ final class Guest: Hashable {
         let arrival = Arrival(
             socket: socket, identity: Identity(id: person, name: vouched),
             record: record ?? stage.archive.record(of: person), resume: resume, address: address, name: name,
-            device: identity, at: at
+            device: identity, at: at, showsWarnings: showsWarnings
         )
         stage.handle(.arrived(arrival))
     }

@@ -50,6 +50,8 @@ final class Stage {
     private(set) var broadcaster: [BroadcastCommand] = []
     /// The archives that were to be composed.
     private(set) var composer: [ArchiveID] = []
+    /// The archives that may be composed while they are recorded.
+    private(set) var composedAhead: [ArchiveID] = []
     /// Answers to HTTP requests.
     private(set) var replies: [SocketID: [ResourceReply]] = [:]
     /// Answers to requests of operators.
@@ -131,6 +133,7 @@ final class Stage {
             case .deleteFile: break
             case .recording(let command): recorder.append(command)
             case .broadcast(let command): broadcaster.append(command)
+            case .composeAhead(let archive): composedAhead.append(archive.id)
             case .compose(let archive): composer.append(archive.id)
             case .reach, .releasePlace, .post: carryOutPlace(effect)
             case .reply(let socket, let reply): replies[socket, default: []].append(reply)

@@ -5,7 +5,7 @@ import { box, button, byId, input } from '../shared/dom.js';
 import { run } from '../shared/run.js';
 import { fillIn } from '../shared/strings.js';
 import { Changes } from './changes.js';
-import { initial, pageOf, step, tabAfter, tabs } from './state.js';
+import { initial, pageOf, step, tabAfter, tabs, tabsOf } from './state.js';
 import { adminStringsFor } from './strings.js';
 import { View } from './view.js';
 
@@ -101,6 +101,7 @@ function carryOutAct(act) {
     case 'warn': return ask(`reports/${act.report}/warn`, act.text ? { text: act.text } : {});
     case 'banSubject': return ask('bans', { subject: act.subject, ...sentence });
     case 'lift': return ask('bans/lift', { subject: act.subject });
+    case 'node': return ask(`nodes/${act.node}`, { state: act.state });
   }
 }
 
@@ -140,7 +141,9 @@ const carryOut = {
   },
 };
 
-const view = new View(strings, language, (act) => dispatch({ type: 'act', act }), loadSample);
+const view = new View(
+  strings, language, (act) => dispatch({ type: 'act', act }), loadSample, (act) => dispatch({ type: 'ask', act }), (yes) => dispatch({ type: 'answer', yes }),
+);
 /** @type {ReturnType<typeof run<State, Event>>} */
 const machine = run({
   state: initial(),
@@ -180,7 +183,7 @@ for (const side of /** @type {const} */ (['previous', 'next'])) {
 }
 for (const tab of tabs) button(`tab-${tab}`).addEventListener('click', () => dispatch({ type: 'tab', tab }));
 box('tabs').addEventListener('keydown', (event) => {
-  const next = tabAfter(machine.state.tab, event.key);
+  const next = tabAfter(machine.state.tab, event.key, tabsOf(machine.state));
   if (!next) return;
   event.preventDefault();
   dispatch({ type: 'tab', tab: next });

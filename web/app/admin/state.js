@@ -1,10 +1,17 @@
 // The state of the operator's page: what was loaded, which view is open, and what happens next. Pure: events in, a new state and
 // effects out.
 
-/** @typedef {'overview' | 'reports' | 'bans' | 'sessions' | 'recordings' | 'audit'} Tab */
+/** @typedef {'overview' | 'nodes' | 'reports' | 'bans' | 'sessions' | 'recordings' | 'audit'} Tab */
 /** @typedef {{at: number, [figure: string]: number}} Sample what the server counted at one moment (`AdminSample` in Swift) */
 /** @typedef {{version: string, now: number, startedAt: number, intervalMs: number, keptSamples: number, samples: Sample[],
- *   certificateTrouble?: string}} Overview why the server could not get a certificate, in its sentences */
+ *   certificateTrouble?: string, node?: string}} Overview why the server could not get a certificate, in its sentences; and its name, if it
+ *   is a node of a cluster */
+/**
+ * @typedef {{node: string, life: number, state: string, requested?: 'draining' | 'serving', leaseMs?: number, fencedBy?: string,
+ *   disconnectsInMs?: number, version?: string, sockets?: number, load?: number, places?: number, url?: string, address?: string}} ClusterNode
+ *   what is not known is missing (`NodeList.Node` in Swift)
+ */
+/** @typedef {{asked: string, seenMsAgo?: number, nodes: ClusterNode[]}} Nodes the nodes of the cluster, as the asked one knows them */
 /** @typedef {{at: number, from: 'reporter' | 'reported', text: string}} ChatLine */
 /**
  * @typedef {{at: number, verdict?: 'ok' | 'warn' | 'blur' | 'end', warnings: number, blurs: number}} CameraSample what the operator's program
@@ -31,7 +38,8 @@
 /** @typedef {{archiveCount: number, archives: Recording[], broadcastCount: number, broadcasts: Recording[]}} Recordings */
 /** @typedef {{at: number, actor: string, action: string, subject: string, detail: string}} Entry */
 /** @typedef {'missing' | 'wrong' | 'unreachable' | {text: string}} Trouble a known one, or the server's sentence */
-/** @typedef {{kind: 'ban', report: number, reason: string, duration: string} | {kind: 'dismiss', report: number} | {kind: 'warn', report: number, text: string} |
+/** @typedef {{kind: 'node', node: string, state: 'draining' | 'serving'}} NodeAct */
+/** @typedef {NodeAct | {kind: 'ban', report: number, reason: string, duration: string} | {kind: 'dismiss', report: number} | {kind: 'warn', report: number, text: string} |
  *   {kind: 'banSubject', subject: string, reason: string, duration: string} | {kind: 'lift', subject: string}} Act */
 
 /**
@@ -41,6 +49,7 @@
  * @property {boolean} isStale whether the latest request was not answered
  * @property {Tab} tab
  * @property {Overview | null} overview
+ * @property {Nodes | null} nodes
  * @property {Report[] | null} reports
  * @property {number | null} openCount the number of open reports, which may be more than those in `reports`
  * @property {boolean} showClosed
@@ -49,25 +58,36 @@
  * @property {number} sessionsFrom how many sessions come before the shown page
  * @property {Recordings | null} recordings
  * @property {Entry[] | null} audit
+ * @property {NodeAct | null} question what the operator is asked to confirm
  * @property {string[]} busy the keys of acts that wait for their answer
- * @property {{tone: 'good' | 'bad', act: Act | null, subject: string, text: string} | null} note the result of the latest act
+ * @property {{tone: 'good' | 'bad', act: Act | null, subject: string, text: string,
+ *   obstacle?: 'ignored' | 'notConnected'} | null} note the result of the latest act, with why a warning was not sent
  */
 
 /** @typedef {{type: 'enter', token: string} | {type: 'lock'} | {type: 'tick'} | {type: 'changed', views: string[]} | {type: 'tab', tab: Tab} | {type: 'showClosed', on: boolean} | {type: 'page', from: number} |
- *   {type: 'loaded', what: Tab, data: any} | {type: 'failed', trouble: Trouble} | {type: 'act', act: Act} |
+ *   {type: 'loaded', what: Tab, data: any} | {type: 'failed', trouble: Trouble} | {type: 'act', act: Act} | {type: 'ask', act: NodeAct} | {type: 'answer', yes: boolean} |
  *   {type: 'acted', act: Act, data: any} | {type: 'actFailed', act: Act, trouble: Trouble} | {type: 'closeNote'}} Event */
 /** @typedef {{do: 'keep', token: string} | {do: 'forget'} | {do: 'load', what: Tab, query: string} | {do: 'act', act: Act}} Effect */
 
-export const tabs = /** @type {readonly Tab[]} */ (['overview', 'reports', 'bans', 'sessions', 'recordings', 'audit']);
+export const tabs = /** @type {readonly Tab[]} */ (['overview', 'nodes', 'reports', 'bans', 'sessions', 'recordings', 'audit']);
+
+/**
+ * The tabs that the page has: a server that is alone has no nodes.
+ * @param {State} state
+ */
+export const tabsOf = ({ overview }) => tabs.filter((tab) => tab !== 'nodes' || overview?.node !== undefined);
 
 /** @returns {State} */
 export const initial = () => ({
-  phase: 'locked', trouble: null, isStale: false, tab: 'overview', overview: null, reports: null, openCount: null, showClosed: false, bans: null, sessions: null, sessionsFrom: 0,
-  recordings: null, audit: null, busy: [], note: null,
+  phase: 'locked', trouble: null, isStale: false, tab: 'overview', overview: null, nodes: null, reports: null, openCount: null, showClosed: false, bans: null, sessions: null, sessionsFrom: 0,
+  recordings: null, audit: null, question: null, busy: [], note: null,
 });
 
 /** @param {Act} act */
-export const keyOf = (act) => ('report' in act ? `report ${act.report}` : `ban ${act.subject}`);
+export function keyOf(act) {
+  if ('report' in act) return `report ${act.report}`;
+  return act.kind === 'node' ? `node ${act.node}` : `ban ${act.subject}`;
+}
 
 /** @param {State} state @param {Tab} what @returns {{do: 'load', what: Tab, query: string}} */
 function load(state, what) {
@@ -120,26 +140,49 @@ export function step(state, event) {
     }
     case 'loaded': return loaded(state, event.what, event.data);
     case 'failed': return failed(state, event.trouble);
-    case 'act':
-      if (state.phase !== 'open' || state.busy.includes(keyOf(event.act))) return [state, []];
-      return [{ ...state, busy: [...state.busy, keyOf(event.act)], note: null }, [{ do: 'act', act: event.act }]];
+    case 'act': return begin(state, event.act);
+    case 'ask': return [state.phase === 'open' ? { ...state, question: event.act } : state, []];
+    case 'answer': {
+      const { question } = state;
+      if (!question) return [state, []];
+      const answered = { ...state, question: null };
+      return event.yes ? begin(answered, question) : [answered, []];
+    }
     case 'acted': {
       if (state.phase !== 'open') return [state, []];
       const { act } = event;
-      const subject = act.kind === 'ban' || act.kind === 'banSubject' ? event.data.bans.map((/** @type {Ban} */ ban) => ban.subject).join(', ') : 'subject' in act ? act.subject : '';
-      // A person who is not connected cannot be warned, and the report stays open.
+      const subject = subjectOf(act, event.data);
+      // A person who would not see the warning is not warned, and the report stays open.
       const isDone = act.kind !== 'warn' || event.data.delivered;
-      const next = /** @type {State} */ ({ ...done(state, act), note: { tone: isDone ? 'good' : 'bad', act, subject, text: '' } });
-      return [next, /** @type {Tab[]} */ (['reports', 'bans']).map((what) => load(next, what))];
+      const obstacle = isDone ? undefined : event.data.obstacle;
+      const next = /** @type {State} */ ({ ...done(state, act), note: { tone: isDone ? 'good' : 'bad', act, subject, text: '', obstacle } });
+      return [next, /** @type {Tab[]} */ (act.kind === 'node' ? ['nodes'] : ['reports', 'bans']).map((what) => load(next, what))];
     }
     case 'actFailed': {
       if (state.phase !== 'open') return [state, []];
       if (event.trouble === 'wrong') return failed(state, event.trouble);
       const text = typeof event.trouble === 'object' ? event.trouble.text : '';
       const next = /** @type {State} */ ({ ...done(state, event.act), note: { tone: 'bad', act: null, subject: '', text } });
-      return [next, 'report' in event.act ? [load(next, 'reports')] : []];
+      return [next, 'report' in event.act ? [load(next, 'reports')] : event.act.kind === 'node' ? [load(next, 'nodes')] : []];
     }
     case 'closeNote': return [{ ...state, note: null }, []];
+  }
+}
+
+/** @param {State} state @param {Act} act @returns {[State, Effect[]]} */
+function begin(state, act) {
+  const key = keyOf(act);
+  if (state.phase !== 'open' || state.busy.includes(key)) return [state, []];
+  return [{ ...state, busy: [...state.busy, key], note: null }, [{ do: 'act', act }]];
+}
+
+/** @param {Act} act @param {any} data the answer to it @returns {string} what it was about */
+function subjectOf(act, data) {
+  switch (act.kind) {
+    case 'ban': case 'banSubject': return data.bans.map((/** @type {Ban} */ ban) => ban.subject).join(', ');
+    case 'lift': return act.subject;
+    case 'node': return act.node;
+    default: return '';
   }
 }
 
@@ -151,7 +194,12 @@ function loaded(state, what, data) {
   if (state.phase === 'locked') return [state, []];
   const next = /** @type {State} */ ({ ...state, phase: 'open', trouble: null, isStale: false });
   switch (what) {
-    case 'overview': next.overview = merge(state.overview, data); break;
+    case 'overview':
+      next.overview = merge(state.overview, data);
+      // The server was started again, and is alone now.
+      if (!tabsOf(next).includes(next.tab)) next.tab = 'overview';
+      break;
+    case 'nodes': next.nodes = data; break;
     case 'reports': [next.reports, next.openCount] = [data.reports, data.openCount]; break;
     case 'bans': next.bans = data; break;
     case 'sessions': return loadedSessions(next, data);
@@ -208,9 +256,9 @@ export function merge(known, news) {
 
 /**
  * Returns the tab to which a key leads from another one; null for other keys.
- * @param {Tab} tab @param {string} key @returns {Tab | null}
+ * @param {Tab} tab @param {string} key @param {readonly Tab[]} tabs those that the page has @returns {Tab | null}
  */
-export function tabAfter(tab, key) {
+export function tabAfter(tab, key, tabs) {
   const index = tabs.indexOf(tab);
   switch (key) {
     case 'ArrowRight': return tabs[(index + 1) % tabs.length];

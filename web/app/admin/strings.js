@@ -26,7 +26,7 @@ const en = {
     live: 'Live',
     stale: 'The server does not answer. Trying again…',
   },
-  tabs: { overview: 'Overview', reports: 'Reports', bans: 'Bans', sessions: 'Sessions', recordings: 'Recordings', audit: 'Audit log' },
+  tabs: { overview: 'Overview', nodes: 'Nodes', reports: 'Reports', bans: 'Bans', sessions: 'Sessions', recordings: 'Recordings', audit: 'Audit log' },
   withCount: /** @param {string} name @param {number} count */ (name, count) => `${name} (${count})`,
 
   charts: {
@@ -40,6 +40,31 @@ const en = {
   about: /** @param {string} version @param {string} since */ (version, since) => `Confab ${version}, running since ${since}. Received and sent are media over UDP.`,
 
   certificateTrouble: /** @param {string} why */ (why) => `The server could not get a certificate. ${why}`,
+
+  node: /** @param {string} name */ (name) => `Node ${name}`,
+  askedNode: 'the server of this page',
+  seen: /** @param {string} name */ (name) => `The nodes of the cluster, as ${name} knows them.`,
+  lastSeen: /** @param {string} name @param {number} seconds */ (name, seconds) => `${name} has not reached PostgreSQL for ${counted(seconds, 'second', 'seconds')}. The other nodes may have changed since.`,
+  neverSeen: /** @param {string} name */ (name) => `${name} has not reached PostgreSQL yet, so it does not know the other nodes.`,
+  nodeStates: {
+    serving: 'In service', draining: 'Draining', drained: 'Out of service', stopping: 'Stopping', registering: 'Starting', waiting: 'Waits for PostgreSQL',
+    cut_off: 'Cut off from its clients', unknown: 'Not known', fenced: 'Ended',
+  },
+  requested: { draining: 'Drain requested', serving: 'Serve requested' },
+  seconds: /** @param {string} number */ (number) => `${number} s`,
+  facts: {
+    left: 'Disconnects everyone in', fencedBy: 'Ended by', version: 'Version', life: 'Life', lease: 'Lease left', sockets: 'Sockets', load: 'Load', places: 'Places',
+    address: 'Address', url: 'URL',
+  },
+  change: { draining: 'Drain', serving: 'Serve' },
+  changeNode: {
+    draining: /** @param {string} name */ (name) => `Drain ${name}`,
+    serving: /** @param {string} name */ (name) => `Serve from ${name} again`,
+  },
+  questions: {
+    draining: /** @param {string} name */ (name) => `Take ${name} out of service? It gets no new clients. Those who are still there after cluster.drainGrace are disconnected, and connect to another node.`,
+    serving: /** @param {string} name */ (name) => `Put ${name} back into service? It gets new clients again.`,
+  },
 
   showClosed: 'Also show closed reports',
   noReports: 'No open reports.',
@@ -126,7 +151,10 @@ const en = {
     dismiss: 'Report dismissed.',
     warn: 'Warning sent. The report is closed.',
     notWarned: 'This person is not connected to this server, so no warning was sent. The report stays open.',
+    warningIgnored: 'The app that this person uses does not show warnings, so no warning was sent. The report stays open.',
     lift: /** @param {string} subject */ (subject) => `The ban of ${subject} was lifted.`,
+    draining: /** @param {string} name */ (name) => `${name} is being taken out of service.`,
+    serving: /** @param {string} name */ (name) => `${name} is being put back into service.`,
   },
 };
 

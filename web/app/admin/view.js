@@ -3,8 +3,9 @@
 import { box, button, input, setAttribute, setText, show } from '../shared/dom.js';
 import { rowButton, showRows } from '../shared/rows.js';
 import { charts, drawChart, size } from './charts.js';
+import { NodesView } from './nodes-view.js';
 import { fillDurations, make, makeCard, makeLine } from './parts.js';
-import { keyOf, pageOf, tabs } from './state.js';
+import { keyOf, pageOf, tabs, tabsOf } from './state.js';
 import {
   bytesText, lengthText, noteText, qualityText, reportsAgainst, shortID, streamText, switchText, timeText, troubleText, valueText,
 } from './words.js';
@@ -23,18 +24,21 @@ export class View {
   #charts = new Map();
   /** @type {import('./state.js').Tab | null} the tab that was scrolled into view */
   #scrolledTo = null;
+  #nodes;
 
   /**
    * @param {import('./strings.js').Strings} strings @param {string} language @param {(act: Act) => void} act
    * @param {(report: number) => Promise<Blob>} loadSample
+   * @param {(act: import('./state.js').NodeAct) => void} ask asks the operator to confirm @param {(yes: boolean) => void} answer
    */
-  constructor(strings, language, act, loadSample) {
+  constructor(strings, language, act, loadSample, ask, answer) {
     this.words = strings.admin;
     this.language = language;
     this.act = act;
     this.loadSample = loadSample;
     for (const { key } of charts) this.#charts.set(key, this.#makeChart(key));
     fillDurations(box('ban-duration'), this.words);
+    this.#nodes = new NodesView(this.words, language, ask, answer);
   }
 
   /** @param {State} state */
@@ -55,6 +59,7 @@ export class View {
       setText(box('notice-text'), noteText(state.note, words));
       setAttribute(box('notice'), 'data-tone', state.note.tone === 'bad' ? 'bad' : null);
     }
+    this.#nodes.render(state);
     if (!isOpen) return;
     this.#renderTabs(state);
     this.#renderOverview(state);
@@ -68,12 +73,14 @@ export class View {
   /** @param {State} state */
   #renderTabs(state) {
     const open = state.openCount;
+    const shown = tabsOf(state);
     for (const tab of tabs) {
       const element = button(`tab-${tab}`);
       const isSelected = state.tab === tab;
       setText(element, tab === 'reports' && open ? this.words.withCount(this.words.tabs[tab], open) : this.words.tabs[tab]);
       setAttribute(element, 'aria-selected', String(isSelected));
       setAttribute(element, 'tabindex', isSelected ? '0' : '-1');
+      show(element, shown.includes(tab));
       show(box(`panel-${tab}`), isSelected);
     }
     this.#scrollTo(state.tab);

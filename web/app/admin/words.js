@@ -87,12 +87,13 @@ export function switchText({ paused, layer, reason }, words) {
 export const reportsAgainst = (report, all) => all.filter(({ against }) => against === report.against).length;
 
 /** @param {NonNullable<import('./state.js').State['note']>} note @param {Words} words */
-export function noteText({ tone, act, subject, text }, words) {
+export function noteText({ tone, act, subject, text, obstacle }, words) {
   switch (act?.kind) {
     case undefined: return text || words.errors.unreachable;
-    case 'warn': return tone === 'good' ? words.done.warn : words.done.notWarned;
+    case 'warn': return tone === 'good' ? words.done.warn : obstacle === 'ignored' ? words.done.warningIgnored : words.done.notWarned;
     case 'dismiss': return words.done.dismiss;
     case 'lift': return words.done.lift(subject);
+    case 'node': return words.done[act.state](subject);
     default: return words.done.ban(subject);
   }
 }

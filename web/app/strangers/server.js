@@ -18,6 +18,8 @@ export class Server {
   /** @type {any} */
   #publisher = null;
   #forgotIdentity = false;
+  /** Whether the rules that the user agreed to mention samples of the camera. */
+  #allowsSamples = false;
 
   /**
    * @param {IdentityMemory} identity
@@ -32,7 +34,7 @@ export class Server {
 
   /** @param {string} name */
   connect(name) {
-    const client = new Client({ identity: this.identity.recall(), name: name || undefined });
+    const client = new Client({ identity: this.identity.recall(), name: name || undefined, showsWarnings: true });
     this.#client = client;
     // Create the roulette before our own listeners: after a restart of the client, it must clear its match before this
     // page searches again.
@@ -68,6 +70,7 @@ export class Server {
   /** @param {any} client */
   #makeRoulette(client) {
     const roulette = new Roulette(client, {
+      allowsSamples: () => this.#allowsSamples,
       subscriberTarget: box('partner'),
       subscriberOptions: { insertMode: 'append', width: '100%', height: '100%', fitMode: 'contain', label: this.strings.partner },
     });
@@ -129,7 +132,8 @@ export class Server {
   }
 
   /** @param {import('./types.js').Form} form */
-  start({ mode, interests, name }) {
+  start({ mode, interests, name, agreed, agreedToSamples }) {
+    this.#allowsSamples = agreed && agreedToSamples === true;
     this.#request('start', (roulette) => roulette.start({ mode, interests, name }));
   }
 

@@ -25,7 +25,11 @@ const streamMs = 10_000;
  * @property {import('../session/subscriber-types.js').SubscriberOptions} [subscriberOptions]
  * @property {import('../media/peer.js').Rtc} [rtc]
  * @property {import('../clock.js').Clock} [clock]
- * @property {(url: string, token: string, sample: Blob) => Promise<unknown>} [sendSample] sends a sample of the user's camera; tests replace it
+ * @property {() => boolean} [allowsSamples] whether the person has agreed that samples of their camera are sent to the server, whose operator
+ *   checks video chats (`welcome.sampling` of the client says whether and how often). Asked before each sample. Without this option, no
+ *   sample is taken or sent, and the person can chat all the same. Mention the check in the rules that the person agrees to
+ * @property {(url: string, token: string, sample: Blob, signal: AbortSignal) => Promise<unknown>} [sendSample] sends a sample of the user's camera;
+ *   tests replace it
  */
 
 export class Match {
@@ -140,13 +144,13 @@ export class Match {
   #makeSampler(client) {
     const { sampling, at } = client.welcome ?? {};
     if (!sampling || this.mode !== 'video') return null;
-    const { clock = systemClock, sendSample: send = sendSample } = this.#options;
+    const { clock = systemClock, sendSample: send = sendSample, allowsSamples = () => false } = this.#options;
     return new Sampler({
-      sampling, clock,
+      sampling, clock, isAllowed: allowsSamples,
       frame: async (width, quality) => (this.#publisher ? sourceOf(this.#publisher).frame(width, quality) : null),
-      send: (sample) => {
+      send: (sample, signal) => {
         const url = client.urlOf('/v1/roulette/sample');
-        return send(at === undefined ? url : nodeURL(url, at), this.#admissions.publish.token, sample);
+        return send(at === undefined ? url : nodeURL(url, at), this.#admissions.publish.token, sample, signal);
       },
     });
   }

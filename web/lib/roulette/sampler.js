@@ -1,5 +1,5 @@
-// Samples of the user's camera, for servers whose operator checks video chats (protocol §5). A sample is sent at regular intervals. One
-// that cannot be made or sent is skipped: the chat must not depend on it.
+// Samples of the user's camera, for servers whose operator checks video chats (protocol §5). A sample is sent at regular intervals, if the
+// person has agreed. One that cannot be made or sent is skipped: the chat must not depend on it.
 
 import { Timers } from '../clock.js';
 
@@ -9,12 +9,15 @@ import { Timers } from '../clock.js';
 const qualities = [0.7, 0.4, 0.2];
 /** The time from the begin of a chat to the first sample (milliseconds): the camera has sent its first frames then. */
 const firstMs = 1000;
+/** How long sending a sample may take (milliseconds). */
+export const sendMs = 15_000;
 
 /**
  * @typedef {object} SamplerOptions
  * @property {import('../signaling/messages.js').Sampling} sampling
  * @property {(width: number, quality: number) => Promise<Blob | null>} frame returns the camera's frame as JPEG; null while it is off
- * @property {(sample: Blob) => Promise<unknown>} send
+ * @property {() => boolean} isAllowed whether the person has agreed to samples; asked before each of them
+ * @property {(sample: Blob, signal: AbortSignal) => Promise<unknown>} send `signal` aborts after a time limit, and at the end of the chat
  * @property {import('../clock.js').Clock} clock
  */
 
@@ -22,6 +25,8 @@ export class Sampler {
   #options;
   #timers;
   #over = false;
+  /** @type {AbortController | null} of the sample that is being sent */
+  #sending = null;
 
   /** @param {SamplerOptions} options */
   constructor(options) {
@@ -36,6 +41,7 @@ export class Sampler {
   end() {
     this.#over = true;
     this.#timers.clearAll();
+    this.#sending?.abort();
   }
 
   /** @param {number} ms */
@@ -45,15 +51,28 @@ export class Sampler {
 
   async #sample() {
     // Count from the start of this sample, but never send two at the same time: a slow upload delays the next one.
-    const { sampling, clock } = this.#options;
+    const { sampling, clock, isAllowed } = this.#options;
     const due = clock.now() + sampling.intervalMs;
     try {
-      const sample = await this.#encode();
-      if (sample && !this.#over) await this.#options.send(sample);
+      const sample = isAllowed() ? await this.#encode() : null;
+      // The person may have changed their mind while the image was encoded.
+      if (sample && !this.#over && isAllowed()) await this.#send(sample);
     } catch {
       // The next sample is enough.
     }
     this.#schedule(Math.max(0, due - clock.now()));
+  }
+
+  /** @param {Blob} sample */
+  async #send(sample) {
+    const sending = this.#sending = new AbortController();
+    this.#timers.set('send', sendMs, () => sending.abort());
+    try {
+      await this.#options.send(sample, sending.signal);
+    } finally {
+      this.#timers.clear('send');
+      this.#sending = null;
+    }
   }
 
   /** @returns {Promise<Blob | null>} */
@@ -69,10 +88,10 @@ export class Sampler {
 
 /**
  * @param {string} url the URL of `POST /v1/roulette/sample` @param {string} token of the session in which the client publishes
- * @param {Blob} sample
+ * @param {Blob} sample @param {AbortSignal} signal
  */
-export async function sendSample(url, token, sample) {
+export async function sendSample(url, token, sample, signal) {
   await fetch(url, {
-    method: 'POST', headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'image/jpeg' }, body: sample, cache: 'no-store',
+    method: 'POST', headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'image/jpeg' }, body: sample, cache: 'no-store', signal,
   });
 }

@@ -47,6 +47,8 @@ const longestPauseMs = 300_000;
  * @property {string} [token] a user token, or a session token for a one-off guest
  * @property {string} [name]
  * @property {string} [traceparent] the trace that the connection continues (W3C Trace Context), for programs that record traces
+ * @property {boolean} [showsWarnings] whether the page shows the event `warning` of `Roulette`. Operators learn from it whether a warning
+ *   is seen. Default: false
  * @property {typeof WebSocket} [WebSocket]
  * @property {import('../clock.js').Clock} [clock]
  * @property {() => number} [random] returns a number between 0 and 1; default: `Math.random`
@@ -232,9 +234,10 @@ export class Client extends Emitter {
   }
 
   #hello() {
-    const { token, name, traceparent } = this.#options;
+    const { token, name, traceparent, showsWarnings } = this.#options;
     return {
       type: 'hello', version: protocolVersion, client: `confab-web ${sdkVersion}`, name, traceparent,
+      ...(showsWarnings ? { warnings: true } : {}),
       ...(token === undefined ? { identity: this.#identity } : { token }),
       ...(this.#secret === null ? {} : { resume: { secret: this.#secret, received: this.#link.acknowledge() } }),
     };

@@ -74,7 +74,7 @@ const unnumberedClient = {
   hello: {
     version: integer, identity: optional(string), token: optional(string), name: optional(string),
     resume: optional(object({ secret: string, received: integer })), client: optional(string),
-    traceparent: optional(string),
+    traceparent: optional(string), warnings: optional(boolean),
   },
   ack: {}, ping: {}, bye: {},
 };

@@ -86,6 +86,54 @@ test('a report is handled on the page from the complaint to the ban, and the ban
   assert.deepEqual(page.complaints().filter((line) => !/status of 401 .*\/admin\/api\/overview$/.test(line)), []);
 });
 
+const nodes = {
+  asked: 'n1', seenMsAgo: 300,
+  nodes: [
+    { node: 'n1', life: 17, state: 'serving', leaseMs: 2640, version: '0.1.0', sockets: 57, load: 0.12, places: 40, url: 'https://chat.example.org', address: '192.0.2.11:8080' },
+    { node: 'n2', life: 18, state: 'serving', leaseMs: 2510, version: '0.1.0', sockets: 61, load: 0.2, places: 44, url: 'https://chat.example.org', address: '192.0.2.12:8080' },
+    { node: 'n3', life: 9, state: 'fenced', fencedBy: 'n1' },
+  ],
+};
+
+/** Lets the page get the answers of a node of a cluster. A real one needs PostgreSQL and Redis. */
+function joinCluster(list) {
+  const ask = window.fetch;
+  window.fetch = async (url, options) => {
+    const path = new URL(url, document.baseURI).pathname;
+    if (path.endsWith('/overview')) return Response.json({ ...await (await ask(url, options)).json(), node: 'n1' });
+    if (!path.startsWith('/admin/api/nodes')) return ask(url, options);
+    if (options.method !== 'POST') return Response.json(list);
+    const changed = list.nodes.find(({ node }) => path.endsWith(`/${node}`));
+    changed.requested = JSON.parse(options.body).state;
+    return Response.json(changed);
+  };
+}
+
+test('in a cluster the page lists the nodes, and drains one after a question; its views have no faults', async (t) => {
+  const { page } = await open(t, chromium);
+  await page.evaluate(joinCluster, nodes);
+  await enter(page);
+  await page.click('tab', 'Nodes');
+  await page.find('button', 'Drain n2');
+  assert.deepEqual(await inspect(page, 'admin-nodes'), []);
+  const focused = () => page.waitFor('the focus is on the button again', () => document.activeElement?.getAttribute('aria-label') === 'Drain n2');
+  await page.click('button', 'Drain n2');
+  await page.find('button', 'Cancel');
+  assert.deepEqual(await inspect(page, 'admin-nodes-question'), []);
+  await page.press('Escape');
+  await focused();
+  // By keyboard: the question opens with the focus on Cancel.
+  await page.press('Enter');
+  await page.find('button', 'Cancel');
+  await page.press('Enter');
+  await focused();
+  await page.click('button', 'Drain n2');
+  await page.click('button', 'Drain');
+  await page.until('it says what happens', async () => /^n2 is being taken out of service/.test(await page.alerts()));
+  await page.find('button', 'Serve from n2 again');
+  assertNoComplaints(page);
+});
+
 testInFull('Firefox opens the page with the token', 'the same in Chromium', async (t) => {
   const { server, page } = await open(t, firefox);
   await enter(page);

@@ -6,6 +6,7 @@ import { sharedBrowsers } from './browsers.mjs';
 import { seesColor } from './media.mjs';
 import { Child } from './process.mjs';
 import { serve } from './stranger.mjs';
+import { testInFull } from './tier.mjs';
 import { NotYet, until } from './wait.mjs';
 
 const { chromium } = sharedBrowsers();
@@ -14,7 +15,7 @@ const { chromium } = sharedBrowsers();
 const compositor = process.env.CONFAB_COMPOSITOR;
 const skip = compositor ? false : 'CONFAB_COMPOSITOR is not set to a confab-compositor (scripts/compositor)';
 
-/** A busy machine composes late, and three segments have to be there before players begin. */
+/** A busy machine composes late, and players begin only when the playlist has three target durations: 6 s, or 12 s without low latency. */
 const timeout = 90_000;
 
 /** Serves a page of another site with a video until the test ends. Returns its address. */
@@ -51,20 +52,23 @@ async function broadcast(t, server, ...options) {
   return { id, playlist: `${server.url}${playlist}` };
 }
 
-/** Runs in the page: what its video has played, in seconds and frames. */
+/** Runs in the page: what its video has played, in seconds and frames, and why it may not have. */
 function played() {
   const video = document.querySelector('video');
-  const { currentTime, ended, videoWidth: width, videoHeight: height, error } = video;
-  return { currentTime, ended, width, height, frames: video.getVideoPlaybackQuality().totalVideoFrames, error: error?.message ?? null };
+  const { currentTime, ended, paused, readyState, networkState, videoWidth: width, videoHeight: height, error } = video;
+  const buffered = Array.from({ length: video.buffered.length }, (_, index) => [video.buffered.start(index), video.buffered.end(index)]);
+  const frames = video.getVideoPlaybackQuality().totalVideoFrames;
+  return { currentTime, ended, paused, readyState, networkState, buffered, width, height, frames, error: error?.message ?? null };
 }
 
-test('a video element plays a broadcast with low latency, and ends with it', { skip }, async (t) => {
+/** A video element plays a broadcast with these options, and ends with it. */
+async function playsToTheEnd(t, ...options) {
   const page = await (await chromium()).newPage({ label: 'a viewer' });
   t.after(() => page.close());
   const can = await page.evaluate("document.createElement('video').canPlayType('application/vnd.apple.mpegurl')");
   if (!can) return t.skip('this Chromium does not play HLS without a script');
   const server = await serve(t, { CONFAB_RECORDING_NOTICE: '0s', CONFAB_BROADCAST_COMPOSITOR: compositor });
-  const { id, playlist } = await broadcast(t, server, '--low-latency');
+  const { id, playlist } = await broadcast(t, server, ...options);
   const status = () => server.command('broadcast', 'status', id);
   await until('players may begin', async () => {
     const text = await status();
@@ -72,6 +76,11 @@ test('a video element plays a broadcast with low latency, and ends with it', { s
     return true;
   }, { timeout });
   await page.goto(await siteWithVideo(t, playlist));
+  await page.until('the video begins by itself', async () => {
+    const now = await page.evaluate(played);
+    if (now.paused || now.error) throw new NotYet(JSON.stringify(now));
+    return true;
+  }, { timeout });
   // The bot's sample has one color, and its video fills the canvas.
   await seesColor(page, 'cyan', { selector: 'video', timeout });
   const first = await page.evaluate(played);
@@ -94,4 +103,13 @@ test('a video element plays a broadcast with low latency, and ends with it', { s
     return true;
   }, { timeout });
   assert.equal((await page.evaluate(played)).error, null);
-});
+}
+
+test('a video element plays a broadcast with low latency, and ends with it', { skip }, (t) => playsToTheEnd(t, '--low-latency'));
+
+testInFull(
+  'a video element plays a broadcast without low latency, and ends with it',
+  'BroadcastEndToEndTests: a broadcast of two bots is composed, and ffmpeg plays it over HTTP',
+  { skip },
+  (t) => playsToTheEnd(t),
+);

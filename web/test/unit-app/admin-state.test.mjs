@@ -1,7 +1,9 @@
 // The states of the operator's page.
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { initial, merge, step, tabAfter } from '../../app/admin/state.js';
+import { initial, merge, step, tabAfter, tabsOf } from '../../app/admin/state.js';
+import { adminStringsFor } from '../../app/admin/strings.js';
+import { noteText } from '../../app/admin/words.js';
 
 const token = 'f00dfeedf00dfeedf00dfeedf00dfeed';
 const overview = (from, to, startedAt = 0) => ({
@@ -90,13 +92,18 @@ test('an act is sent once, reports its result, and loads reports and bans', () =
   assert.equal(after([{ type: 'closeNote' }], state).state.note, null);
 });
 
-test('a warning closes the report, and a person who is not connected leaves it open', () => {
+test('a warning closes the report, and a person who would not see it leaves it open', () => {
   const act = { kind: 'warn', report: 1, text: 'Be kind.' };
   const sent = after([{ type: 'act', act }], opened());
   assert.deepEqual([sent.state.busy, sent.effects], [['report 1'], [{ do: 'act', act }]]);
   assert.equal(after([{ type: 'acted', act, data: { delivered: true } }], sent.state).state.note.tone, 'good');
-  const { state, effects } = after([{ type: 'acted', act, data: { delivered: false } }], sent.state);
-  assert.deepEqual([state.note.tone, state.busy, loads(effects)], ['bad', [], ['reports', 'bans']]);
+  const { strings } = adminStringsFor(['en']);
+  for (const [obstacle, sentence] of [['ignored', strings.admin.done.warningIgnored], ['notConnected', strings.admin.done.notWarned]]) {
+    const { state, effects } = after([{ type: 'acted', act, data: { delivered: false, obstacle } }], sent.state);
+    assert.deepEqual([state.note.tone, state.busy, loads(effects)], ['bad', [], ['reports', 'bans']]);
+    assert.equal(noteText(state.note, strings.admin), sentence);
+    assert.match(sentence, /no warning was sent/);
+  }
 });
 
 test('an act that fails says why, and can be repeated', () => {
@@ -114,6 +121,43 @@ test('all open reports count, also those that are not among the newest', () => {
 });
 
 test('arrow keys lead from tab to tab, and around', () => {
-  assert.deepEqual(['ArrowRight', 'ArrowLeft', 'Home', 'End', 'a'].map((key) => tabAfter('overview', key)), ['reports', 'audit', 'overview', 'audit', null]);
-  assert.equal(tabAfter('audit', 'ArrowRight'), 'overview');
+  const alone = tabsOf(opened());
+  assert.deepEqual(['ArrowRight', 'ArrowLeft', 'Home', 'End', 'a'].map((key) => tabAfter('overview', key, alone)), ['reports', 'audit', 'overview', 'audit', null]);
+  assert.equal(tabAfter('audit', 'ArrowRight', alone), 'overview');
+});
+
+const inCluster = () => after([{ type: 'loaded', what: 'overview', data: { ...overview(4, 5), node: 'n1' } }], opened()).state;
+const nodes = { asked: 'n1', seenMsAgo: 300, nodes: [{ node: 'n1', life: 7, state: 'serving' }, { node: 'n2', life: 6, state: 'serving' }] };
+
+test('a node of a cluster has a view of all nodes, and a server that is alone has none', () => {
+  assert.equal(tabsOf(initial()).includes('nodes'), false);
+  assert.equal(tabsOf(opened()).includes('nodes'), false);
+  assert.equal(tabAfter('overview', 'ArrowRight', tabsOf(inCluster())), 'nodes');
+  const shown = after([{ type: 'tab', tab: 'nodes' }, { type: 'loaded', what: 'nodes', data: nodes }, { type: 'changed', views: ['nodes', 'bans'] }], inCluster());
+  assert.deepEqual(shown.state.nodes, nodes);
+  assert.deepEqual(loads(shown.effects), ['nodes', 'nodes']);
+  // It was started again without a cluster.
+  const alone = after([{ type: 'loaded', what: 'overview', data: overview(1, 2, 9) }], shown.state).state;
+  assert.equal(alone.tab, 'overview');
+});
+
+test('a node is drained when the operator has confirmed it, once', () => {
+  const act = { kind: 'node', node: 'n2', state: 'draining' };
+  const asked = after([{ type: 'ask', act }], inCluster());
+  assert.deepEqual([asked.state.question, asked.effects], [act, []]);
+  const no = after([{ type: 'answer', yes: false }, { type: 'answer', yes: true }], asked.state);
+  assert.deepEqual([no.state.question, no.state.busy, no.effects], [null, [], []]);
+  const yes = after([{ type: 'answer', yes: true }, { type: 'answer', yes: false }], asked.state);
+  assert.deepEqual([yes.state.question, yes.state.busy, yes.effects], [null, ['node n2'], [{ do: 'act', act }]]);
+  assert.deepEqual(after([{ type: 'ask', act }, { type: 'answer', yes: true }], yes.state).effects, [], 'it is on its way');
+  const done = after([{ type: 'acted', act, data: { node: 'n2', requested: 'draining' } }], yes.state);
+  assert.deepEqual([done.state.busy, done.state.note.tone, done.state.note.subject, loads(done.effects)], [[], 'good', 'n2', ['nodes']]);
+  const failed = after([{ type: 'actFailed', act, trouble: { text: 'PostgreSQL does not answer.' } }], yes.state);
+  assert.deepEqual([failed.state.note.tone, failed.state.note.text, loads(failed.effects)], ['bad', 'PostgreSQL does not answer.', ['nodes']]);
+});
+
+test('a page that is locked asks nothing', () => {
+  const act = { kind: 'node', node: 'n2', state: 'draining' };
+  assert.equal(after([{ type: 'ask', act }]).state.question, null);
+  assert.equal(after([{ type: 'ask', act }, { type: 'lock' }], inCluster()).state.question, null);
 });

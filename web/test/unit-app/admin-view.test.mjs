@@ -42,17 +42,23 @@ class Element {
 }
 class Button extends Element {}
 class Input extends Element {}
+class Dialog extends Element {
+  open = false;
+  showModal() { this.open = true; }
+  close() { this.open = false; }
+}
 
 const page = new Map();
 Object.assign(globalThis, {
-  HTMLElement: Element, HTMLButtonElement: Button, HTMLInputElement: Input, HTMLSelectElement: class extends Element {},
+  HTMLElement: Element, HTMLButtonElement: Button, HTMLInputElement: Input, HTMLSelectElement: class extends Element {}, HTMLDialogElement: Dialog,
   document: {
     activeElement: null,
     baseURI: 'http://localhost/admin',
     createElement: () => new Element(),
     createElementNS: () => new Element(),
     getElementById: (id) => {
-      const Kind = /^(tab-|enter|lock|page-(previous|next))/.test(id) ? Button : /^(token|show-closed)$/.test(id) ? Input : Element;
+      const Kind = /^(tab-|enter|lock|page-(previous|next)|question-(yes|no))/.test(id) ? Button
+        : /^(token|show-closed)$/.test(id) ? Input : id === 'question' ? Dialog : Element;
       if (!page.has(id)) page.set(id, new Kind());
       return page.get(id);
     },
@@ -123,6 +129,49 @@ test('a late answer for another page changes nothing, and a page that is gone le
   const empty = shown([{ type: 'page', from: 0 }, none], moved).state;
   assert.deepEqual([empty.sessionsFrom, empty.sessions.count], [0, 0]);
   assert.equal(page.get('session-pages').hidden, true);
+});
+
+const node = (name, facts) => ({ node: name, life: 7, state: 'serving', leaseMs: 2640, version: '1.0', sockets: 57, load: 0.12, places: 40, address: '192.0.2.1:8080', ...facts });
+const nodes = {
+  asked: 'n1', seenMsAgo: 300,
+  nodes: [node('n1'), node('n2', { state: 'draining', disconnectsInMs: 1_741_000 }), node('n3', { requested: 'draining' }), { node: 'n4', life: 2, state: 'fenced', fencedBy: 'n1' }],
+};
+const inCluster = [
+  { type: 'enter', token: 't' }, { type: 'loaded', what: 'overview', data: { ...overview, node: 'n1' } }, { type: 'tab', tab: 'nodes' }, { type: 'loaded', what: 'nodes', data: nodes },
+];
+/** All elements below one. */
+const below = (element) => element.children.flatMap((child) => [child, ...below(child)]);
+
+test('each node is shown with what it does, and with a button for what can be requested', () => {
+  shown(inCluster, initial());
+  const rows = page.get('node-rows').children;
+  assert.deepEqual(rows.map(({ dataset }) => dataset.key), ['n1', 'n2', 'n3', 'n4']);
+  const chips = rows.map((row) => below(row).filter(({ className }) => /^chip /.test(className ?? '')).map(({ textContent }) => textContent));
+  assert.deepEqual(chips, [['In service'], ['Draining'], ['In service', 'Drain requested'], ['Ended']]);
+  const labels = rows.map((row) => below(row).map((child) => child.getAttribute('aria-label')).filter(Boolean));
+  assert.deepEqual(labels, [['Drain n1'], ['Serve from n2 again'], ['Serve from n3 again'], []]);
+  assert.match(rows[0].textContent, /the server of this page.*Version1\.0Life7Lease left2\.6 sSockets57Load12%Places40Address192\.0\.2\.1:8080/);
+  assert.match(rows[1].textContent, /Disconnects everyone in1,741 s/);
+  assert.match(rows[3].textContent, /Ended byn1Life2$/);
+  assert.equal(page.get('nodes-source').textContent, 'The nodes of the cluster, as n1 knows them.');
+});
+
+test('the view of nodes is there only in a cluster', () => {
+  const { state } = shown(inCluster, initial());
+  assert.deepEqual([page.get('tab-nodes').hidden, page.get('panel-nodes').hidden], [false, false]);
+  shown([{ type: 'loaded', what: 'overview', data: { ...overview, startedAt: 9 } }], state);
+  assert.deepEqual([page.get('tab-nodes').hidden, page.get('panel-nodes').hidden, page.get('panel-overview').hidden], [true, true, false]);
+});
+
+test('a question is asked in a dialog until it is answered', () => {
+  const act = { kind: 'node', node: 'n2', state: 'draining' };
+  const { state } = shown([...inCluster, { type: 'ask', act }], initial());
+  assert.equal(page.get('question').open, true);
+  assert.match(page.get('question-text').textContent, /^Take n2 out of service\?/);
+  assert.equal(page.get('question-yes').textContent, 'Drain');
+  shown([{ type: 'answer', yes: true }], state);
+  assert.equal(page.get('question').open, false);
+  assert.equal(page.get('node-rows').children[1].getAttribute('data-busy'), 'yes');
 });
 
 test('the chosen tab is scrolled into view once', () => {

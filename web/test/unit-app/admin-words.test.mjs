@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { charts, drawChart, size } from '../../app/admin/charts.js';
+import { factsOf, levelOf, offerOf, sourceText, stateText } from '../../app/admin/nodes.js';
 import { adminStringsFor } from '../../app/admin/strings.js';
 import {
   bitrateText, bytesText, lengthText, noteText, qualityText, reportsAgainst, shortID, streamText, switchText, troubleText, valueText,
@@ -33,6 +34,33 @@ test('without samples, and without this figure, a chart is empty', () => {
 test('each chart has a name', () => {
   for (const { key } of charts) assert.ok(words.charts[key], key);
   assert.equal(Object.keys(words.charts).length, charts.length);
+});
+
+test('what can be requested of a node is the opposite of what it does, or of what was requested last', () => {
+  const offers = ['serving', 'draining', 'drained', 'registering', 'waiting', 'cut_off', 'unknown', 'stopping', 'fenced', 'asleep'].map((state) => offerOf({ node: 'n1', life: 1, state }));
+  assert.deepEqual(offers, ['draining', 'serving', 'serving', 'draining', 'draining', 'draining', 'draining', null, null, 'draining']);
+  assert.equal(offerOf({ node: 'n1', life: 1, state: 'serving', requested: 'draining' }), 'serving');
+  assert.equal(offerOf({ node: 'n1', life: 1, state: 'draining', requested: 'serving' }), 'draining');
+});
+
+test('states of nodes have names, also one that a later release adds', () => {
+  for (const state of Object.keys(words.nodeStates)) assert.ok(['good', 'fair', 'bad'].includes(levelOf(state)), state);
+  assert.deepEqual([stateText({ node: 'n1', life: 1, state: 'waiting' }, words), levelOf('waiting')], ['Waits for PostgreSQL', 'bad']);
+  assert.deepEqual([stateText({ node: 'n1', life: 1, state: 'asleep' }, words), levelOf('asleep')], ['asleep', 'bad']);
+});
+
+test('facts about a node that are not known are left out', () => {
+  assert.deepEqual(factsOf({ node: 'n1', life: 3, state: 'fenced', fencedBy: 'n2', url: '' }, words, language), [['Ended by', 'n2'], ['Life', '3']]);
+  assert.deepEqual(factsOf({ node: 'n1', life: 3, state: 'waiting', leaseMs: 0, load: 0, sockets: 0 }, words, language), [
+    ['Life', '3'], ['Lease left', '0.0 s'], ['Sockets', '0'], ['Load', '0%'],
+  ]);
+});
+
+test('it says so if the asked node may know too little', () => {
+  const text = (seenMsAgo) => sourceText({ asked: 'n1', seenMsAgo, nodes: [] }, words);
+  assert.equal(text(3000), 'The nodes of the cluster, as n1 knows them.');
+  assert.match(text(12_400), /^n1 has not reached PostgreSQL for 12 seconds\./);
+  assert.match(text(undefined), /^n1 has not reached PostgreSQL yet/);
 });
 
 test('figures have units', () => {

@@ -20,6 +20,12 @@ describe('A client that connects', () => {
     assert.deepEqual(events[0][1], { secret: 'a_new' });
   });
 
+  test('says that it shows warnings only if the page does', async () => {
+    await client.connect();
+    await make({ showsWarnings: true }).connect();
+    assert.deepEqual(server.heardOf('hello').map((hello) => hello.warnings), [undefined, true]);
+  });
+
   test('rejects after 20 s, and can connect later', async () => {
     server.isUp = false;
     const failed = rejection(client.connect());

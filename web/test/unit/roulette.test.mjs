@@ -3,6 +3,7 @@ import { beforeEach, describe, test } from 'node:test';
 import { ConfabError } from '../../lib/errors.js';
 import { OT } from '../../lib/ot.js';
 import { Roulette } from '../../lib/roulette/roulette.js';
+import { sourceOf } from '../../lib/session/publisher.js';
 import { FakeClock, settled } from './fake-clock.mjs';
 import { FakeElement, installPage } from './fake-page.mjs';
 import { FakeRoom } from './fake-room.mjs';
@@ -83,6 +84,38 @@ async function pair() {
 
 /** @param {Promise<unknown>} promise @returns {Promise<any>} the rejection reason */
 const rejection = (promise) => promise.then(() => assert.fail('it was not rejected'), (error) => error);
+
+describe('Samples of the camera', () => {
+  test('are taken and sent only if the application says that the person agreed', async () => {
+    for (const allowsSamples of [undefined, () => false, () => true]) {
+      const client = arena.client(`with ${allowsSamples}`);
+      client.welcome = { ...client.welcome, sampling: { intervalMs: 10_000, width: 320, maxBytes: 1000 } };
+      client.urlOf = (/** @type {string} */ path) => `https://chat.example.org${path}`;
+      /** @type {any[]} */
+      const sent = [];
+      const roulette = new Roulette(client, {
+        rtc: fakeRtc, clock, subscriberTarget: /** @type {any} */ (new FakeElement('div')), subscriberOptions: { insertMode: 'append' },
+        sendSample: async (...given) => { sent.push(given); }, ...(allowsSamples && { allowsSamples }),
+      });
+      let taken = 0;
+      const publisher = OT.initPublisher(/** @type {any} */ (new FakeElement('div')), { insertMode: 'append' });
+      sourceOf(publisher).frame = async () => {
+        taken += 1;
+        return new Blob(['image']);
+      };
+      roulette.usePublisher(publisher);
+      roulette.start({ mode: 'video' });
+      await settled();
+      arena.match(client, 'm1');
+      await settled();
+      await clock.advance(1000);
+      await settled();
+      const expected = allowsSamples?.() ? 1 : 0;
+      assert.deepEqual([taken, sent.length], [expected, expected]);
+      if (expected) assert.deepEqual(sent[0].slice(0, 2), ['https://chat.example.org/v1/roulette/sample', 'good']);
+    }
+  });
+});
 
 describe('Two strangers who meet', () => {
   test('see each other in one session', async () => {

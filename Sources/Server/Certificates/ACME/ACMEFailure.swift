@@ -95,10 +95,21 @@ struct ACMEFailure: Error, Equatable, Sendable, CustomStringConvertible {
     }
 
     /// The failure of a domain's validation.
-    init(domain: String, _ problem: ACMEProblem) {
+    init(domain: String, _ challenge: ConfabConfiguration.ACME.Challenge, _ problem: ACMEProblem) {
+        let advice =
+            switch (problem.type, challenge) {
+            // With `http-01`, an error of TLS is that of a redirect.
+            case ("connection", _), ("tls", .http):
+                "Check that port \(challenge.port) of this server is reachable from the Internet, over IPv6 too if the "
+                    + "domain has an AAAA record."
+            case ("tls", _), ("unauthorized", _), ("incorrectResponse", _):
+                "Check that the domain leads to this server, and that no other program or proxy answers on its port "
+                    + "\(challenge.port)."
+            default: Self.advice(problem.type)
+            }
         self.init(
             code: .challengeFailed, reason: "The authority could not verify the domain \(domain).",
-            detail: problem.detail, advice: Self.advice(problem.type))
+            detail: problem.detail, advice: advice)
     }
 
     /// The failure of an order.
@@ -118,10 +129,6 @@ struct ACMEFailure: Error, Equatable, Sendable, CustomStringConvertible {
     private static func advice(_ type: String) -> String {
         switch type {
         case "dns": "Check the A and AAAA records of the domain: they must lead to this server."
-        case "connection", "tls":
-            "Check that port 80 of this server is reachable from the Internet, over IPv6 too if the domain has an AAAA record."
-        case "unauthorized", "incorrectResponse":
-            "Check that the domain leads to this server, and that no other program answers on its port 80."
         case "caa": "Change the domain's CAA record so that this authority may issue certificates for it."
         case "rejectedIdentifier", "unsupportedIdentifier", "malformed": "Check acme.domains."
         case "invalidContact", "unsupportedContact": "Check acme.email."

@@ -120,14 +120,16 @@ struct ACMEDirectory: Equatable, Sendable {
     }
 }
 
-/// A challenge of the type `http-01` (RFC 8555 §8.3).
+/// A challenge of the type `http-01` (RFC 8555 §8.3) or `tls-alpn-01` (RFC 8737), which the authority poses to verify a domain.
 struct ACMEChallenge: Equatable, Sendable {
-    /// The last part of the path at which the authority expects ``answer``.
+    /// The domain in lower case, which is one of those that were ordered.
+    var domain: String
+    /// A text from the authority. For `http-01`, the last part of the path at which it expects ``answer``.
     var token: String
-    /// The key authorization.
+    /// The key authorization. For `tls-alpn-01`, the certificate has its hash.
     var answer: String
 
-    /// Where the authority looks for the answer, followed by the token.
+    /// Where the authority looks for the answer to `http-01`, followed by the token.
     static let path = "/.well-known/acme-challenge/"
     /// Maximum length of a token. The RFC sets a minimum of 22 characters, and common authorities use 43.
     private static let maxToken = 256

@@ -2,7 +2,7 @@ import Crypto
 import Signaling
 import Wire
 
-/// Gets one certificate from an ACME server (RFC 8555), with challenges of the type `http-01`.
+/// Gets one certificate from an ACME server (RFC 8555), with challenges of one type.
 ///
 /// A pure state machine: it gets responses and the time, and returns requests. It sends one request at a time, in this order:
 /// directory, account, order, each authorization with its challenge, finalization, certificate. The account's URL is not
@@ -18,6 +18,8 @@ struct ACMEOrder {
         var domains: [String]
         /// The address for the authority's messages; nil for none.
         var email: String?
+        /// The type of the challenges. An authority that does not offer it is refused.
+        var challenge = ConfabConfiguration.ACME.Challenge.http
         /// The key of the account.
         var accountKey: P256.Signing.PrivateKey
         /// The key of the certificate. Each certificate gets a new one.
@@ -297,32 +299,48 @@ struct ACMEOrder {
             throw .badResponse("it is not an authorization")
         }
         let domain = ACMEProblem.sentence(self.object(object["identifier"])?.text("value") ?? "unknown")
-        let challenge = object.objects("challenges").first { $0.text("type") == "http-01" }
+        let challenges = object.objects("challenges")
+        let challenge = challenges.first { $0.text("type") == settings.challenge.type }
         switch status {
         case "valid":
             placed?.open.removeFirst()
             placed?.isChallenged = false
             try authorizeNext()
         case "pending" where placed?.isChallenged == true: poll(post, after: response)
-        case "pending": try respond(to: challenge, domain)
+        case "pending":
+            guard let challenge else { throw unsupported(challenges, domain) }
+            try respond(to: challenge, domain)
         default:
-            throw ACMEFailure(domain: domain, ACMEProblem(challenge.flatMap { self.object($0["error"]) }))
+            throw ACMEFailure(
+                domain: domain, settings.challenge, ACMEProblem(challenge.flatMap { self.object($0["error"]) }))
         }
     }
 
+    /// The failure for a domain without a challenge of the configured type.
+    private func unsupported(_ challenges: [JSONObject], _ domain: String) -> ACMEFailure {
+        let wanted = settings.challenge
+        let other = ConfabConfiguration.ACME.Challenge.allCases.first { candidate in
+            candidate != wanted && challenges.contains { $0.text("type") == candidate.type }
+        }
+        return ACMEFailure(
+            code: .challengeFailed, reason: "The authority offers no \(wanted.type) challenge for \(domain).",
+            advice: other.map {
+                "It offers \($0.type): set acme.challenge to \($0.rawValue) if it can reach port \($0.port) of this server."
+            } ?? "Choose another authority in acme.directory: Confab supports only http-01 and tls-alpn-01.")
+    }
+
     /// Publishes the answer to the challenge, and asks the authority to look at it.
-    private mutating func respond(to challenge: JSONObject?, _ domain: String) throws(ACMEFailure) {
-        guard let challenge else {
-            throw ACMEFailure(
-                code: .challengeFailed, reason: "The authority offers no http-01 challenge for \(domain).",
-                advice: "Confab supports no other challenge. Choose another authority in acme.directory.")
+    private mutating func respond(to challenge: JSONObject, _ domain: String) throws(ACMEFailure) {
+        let domain = domain.lowercased()
+        guard settings.domains.contains(domain) else {
+            throw .badResponse("an authorization is for \(domain), which was not ordered")
         }
         guard let url = challenge.url("url"), let token = challenge.text("token"), ACMEChallenge.isToken(token) else {
             throw .badResponse("the challenge has no usable URL or token")
         }
         placed?.isChallenged = true
         let thumbprint = JSONWebSignature.thumbprint(settings.accountKey.publicKey)
-        outputs.append(.publish(ACMEChallenge(token: token, answer: "\(token).\(thumbprint)")))
+        outputs.append(.publish(ACMEChallenge(domain: domain, token: token, answer: "\(token).\(thumbprint)")))
         try post(Post(purpose: .challenge, url: url, payload: JSONObject()))
     }
 

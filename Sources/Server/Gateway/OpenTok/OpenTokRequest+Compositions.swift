@@ -6,7 +6,8 @@ import Wire
 /// Reads what requests for archives and for broadcasts have in common.
 extension OpenTokRequest {
     private static let customLayout = "custom"
-    private static let layoutTypes = Set(ComposedLayout.Kind.allCases.map(\.rawValue)).union([customLayout])
+    private static let screenshareTypes = Set(ComposedLayout.Kind.allCases.map(\.rawValue))
+    private static let layoutTypes = screenshareTypes.union([customLayout, RoomCanvas.type])
     static let bitrates = 100_000...6_000_000
     static let maxTag = 256
 
@@ -41,9 +42,11 @@ extension OpenTokRequest {
         }
         if let sheet = layout.stylesheet { try check(sheet) }
         guard let screen = layout.screenshareType else { return layout }
-        guard type == "bestFit", layoutTypes.subtracting([customLayout]).contains(screen) else {
+        guard type == "bestFit", screenshareTypes.contains(screen) else {
             throw WireError(
-                .malformed, "\"screenshareType\" must be a type other than custom, and needs the \"type\" bestFit.")
+                .malformed,
+                "\"screenshareType\" must be one of \(screenshareTypes.sorted().joined(separator: ", ")), and needs the "
+                    + "\"type\" bestFit.")
         }
         return layout
     }

@@ -248,8 +248,7 @@ struct SetupPlanner {
 
     /// The TCP ports on which the server accepts browsers and the authority.
     private var ownTCPPorts: [Int] {
-        let configuration = plan.configuration
-        return [configuration.port] + (configuration.acme.domains.isEmpty ? [] : [configuration.acme.httpPort])
+        [plan.configuration.port, plan.configuration.plainHTTPPort].compactMap { $0 }
     }
 
     // MARK: nginx
@@ -286,8 +285,9 @@ struct SetupPlanner {
         switch mode {
         case .direct:
             plan.ports.append(.init(ports: configuration.port...configuration.port, purpose: "pages"))
-            let port = configuration.acme.httpPort
-            plan.ports.append(.init(ports: port...port, purpose: "the authority verifies the domain"))
+            if let port = configuration.plainHTTPPort {
+                plan.ports.append(.init(ports: port...port, purpose: "the authority verifies the domain"))
+            }
         case .proxy:
             plan.ports.append(.init(ports: 443...443, purpose: "nginx: pages"))
             plan.ports.append(.init(ports: 80...80, purpose: "nginx: certificates, and redirects to HTTPS"))
@@ -306,6 +306,8 @@ struct SetupPlanner {
     private mutating func compareAddresses() {
         guard let name else { return }
         plan.findings.append(DoctorVerdicts.dns(name))
+        // The addresses of another system are not known here.
+        guard machine.paths.prefix.isEmpty else { return }
         let announced = plan.configuration.media.address
         let addresses = name.addresses ?? []
         let foreign = addresses.filter { !machine.addresses.contains($0) && $0 != announced }

@@ -48,4 +48,13 @@ extension PostgresMigrations {
         );
         CREATE INDEX callLifeByLife ON callLife (life);
         """
+
+    /// What operators have requested of lives through other nodes. It is not a column of `node`: adding one would lock that table, and
+    /// the nodes that run meanwhile could not renew their leases.
+    static let version6 = """
+        CREATE TABLE nodeRequest (
+            life BIGINT PRIMARY KEY,
+            state TEXT NOT NULL CHECK (state IN ('serving', 'draining'))
+        );
+        """
 }

@@ -10,7 +10,7 @@ enum PostgresMigrations {
     /// `search_path`.
     private static let schemaMark = "<schema>"
 
-    private static let all = [version1, version2, version3, version4, version5]
+    private static let all = [version1, version2, version3, version4, version5, version6]
 
     /// Migrates a database to the current schema, in one transaction. Rejects a database of a newer version. Processes that start
     /// together wait for each other.

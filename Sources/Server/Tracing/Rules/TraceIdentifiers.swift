@@ -68,16 +68,41 @@ private func isHexDigit(_ byte: UInt8) -> Bool {
     (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains(byte)
 }
 
-/// Decides which traces are recorded. The caller decides for a trace that it began; for all others, the trace's id decides.
+/// Decides which traces are recorded. For a trace that begins here, its id decides. For one that a client began, chance decides, or the
+/// client if it is trusted.
 struct TraceSampler: Equatable, Sendable {
-    /// The share of new traces to record, from 0 to 1.
+    /// The share of traces to record, from 0 to 1.
     var ratio: Double
+    /// Whether a client decides if the trace that it began is recorded.
+    var trustsParents = false
+
+    init(ratio: Double, trustsParents: Bool = false) { (self.ratio, self.trustsParents) = (ratio, trustsParents) }
+
+    init(_ settings: ConfabConfiguration.Tracing) {
+        self.init(ratio: settings.ratio, trustsParents: settings.trustParents)
+    }
+
+    /// Takes the span that a client names as the cause of its request.
+    ///
+    /// - Returns: the same span, with this server's decision in `isSampled`.
+    func received(_ parent: TraceParent, using random: inout some RandomNumberGenerator) -> TraceParent {
+        guard !trustsParents else { return parent }
+        var parent = parent
+        // The trace's id cannot decide: a client could choose one that is always recorded.
+        parent.isSampled = isChosen(random.next())
+        return parent
+    }
 
     /// - Parameter parent: the span that caused the request; nil if the trace is new.
     func records(_ trace: TraceID, parent: TraceParent?) -> Bool {
         if let parent { return parent.isSampled }
-        // The last 56 bits are random (W3C Trace Context, level 2, §5.1). Servers with the same ratio decide alike. A Double
-        // has 53 bits: with more, the highest ids would be rounded up, and would not be recorded with a ratio of 1.
-        return Double(trace.low >> 3 & ((1 << 53) - 1)) < ratio * Double(1 << 53)
+        // The last 56 bits are random (W3C Trace Context, level 2, §5.1). Servers with the same ratio decide alike.
+        return isChosen(trace.low)
+    }
+
+    /// True for a share of ``ratio`` of all numbers.
+    private func isChosen(_ number: UInt64) -> Bool {
+        // A Double has 53 bits: with more, the highest numbers would be rounded up, and would not be chosen with a ratio of 1.
+        Double(number >> 3 & ((1 << 53) - 1)) < ratio * Double(1 << 53)
     }
 }

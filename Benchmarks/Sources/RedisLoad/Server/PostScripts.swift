@@ -1,0 +1,1 @@
+../../../../Sources/Server/Cluster/PostScripts.swift

@@ -1,0 +1,1 @@
+../../../Sources/Server/Certificates/ACME/ClientHello.swift

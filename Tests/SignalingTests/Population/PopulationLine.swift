@@ -1,0 +1,76 @@
+import Wire
+
+/// A line in which what came first leaves first, with little work for each element.
+struct PopulationLine<Element> {
+    private var arriving: [Element] = []
+    /// The next elements, the first one last.
+    private var leaving: [Element] = []
+
+    var first: Element? { leaving.last ?? arriving.first }
+
+    mutating func append(_ element: Element) { arriving.append(element) }
+
+    mutating func popFirst() -> Element? {
+        if leaving.isEmpty {
+            leaving = arriving.reversed()
+            arriving.removeAll(keepingCapacity: arriving.count < 10_000)
+        }
+        return leaving.popLast()
+    }
+}
+
+/// What happens to people later. Its time has steps of 10 ms, which is why adding and taking need little work however many people
+/// there are.
+struct PopulationAlarms {
+    enum Kind: UInt8 {
+        /// Connects.
+        case come
+        /// Closes the page.
+        case leave
+        case ping
+        /// What follows in the person's state: pressing Next, ending a call, accepting one.
+        case act
+        /// Writes a line of text.
+        case line
+    }
+
+    struct Alarm {
+        let person: UInt32
+        /// If the person's count of connections or of states is another one by then, the alarm is void.
+        let stamp: UInt32
+        let kind: Kind
+    }
+
+    private static let step: Int64 = 10
+    private let start: Timestamp
+    private var steps: [[Alarm]]
+    private var cursor = 0
+
+    /// - Parameter duration: how long the simulation lasts. What would happen later is forgotten.
+    init(from start: Timestamp, for duration: Duration) {
+        self.start = start
+        steps = Array(repeating: [], count: Int(duration.wholeMilliseconds / Self.step) + 1)
+    }
+
+    mutating func add(_ kind: Kind, of person: Int, stamp: UInt32, at time: Timestamp) {
+        let index = max(cursor, Int((time - start).wholeMilliseconds / Self.step) + 1)
+        guard index < steps.count else { return }
+        steps[index].append(Alarm(person: UInt32(person), stamp: stamp, kind: kind))
+    }
+
+    /// When the next alarm is due; nil if there is none.
+    mutating func nextTime() -> Timestamp? {
+        while cursor < steps.count, steps[cursor].isEmpty { cursor += 1 }
+        guard cursor < steps.count else { return nil }
+        return start + .milliseconds(Int64(cursor) * Self.step)
+    }
+
+    /// Takes the alarms of the earliest time, if that time has come.
+    mutating func take(until now: Timestamp) -> [Alarm] {
+        guard let next = nextTime(), next <= now else { return [] }
+        var alarms: [Alarm] = []
+        swap(&alarms, &steps[cursor])
+        cursor += 1
+        return alarms
+    }
+}

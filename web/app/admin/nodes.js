@@ -1,0 +1,54 @@
+// The nodes of a cluster on the operator's page: what can be done with each, and how it is described. Pure.
+
+/** @typedef {import('./state.js').ClusterNode} ClusterNode */
+/** @typedef {import('./state.js').Nodes} Nodes */
+/** @typedef {import('./strings.js').Strings['admin']} Words */
+/** @typedef {'draining' | 'serving'} Service */
+
+/** With an older reading of PostgreSQL (milliseconds), the asked node may know too little of the others. */
+const longestSilence = 3000;
+
+/** @type {Record<string, 'good' | 'fair'>} how good a state is; all others are bad */
+const levels = { serving: 'good', draining: 'fair', drained: 'fair', stopping: 'fair', registering: 'fair' };
+
+/** @param {string} state @returns {'good' | 'fair' | 'bad'} */
+export const levelOf = (state) => levels[state] ?? 'bad';
+
+/**
+ * Returns the state that can be requested of a node: the other one than it has, or than was requested last. Null for a node that
+ * cannot do anything any more.
+ * @param {ClusterNode} node @returns {Service | null}
+ */
+export function offerOf({ state, requested }) {
+  if (state === 'fenced' || state === 'stopping') return null;
+  const wanted = requested ?? (state === 'draining' || state === 'drained' ? 'draining' : 'serving');
+  return wanted === 'draining' ? 'serving' : 'draining';
+}
+
+/** @param {ClusterNode} node @param {Words} words */
+export const stateText = ({ state }, words) => /** @type {Record<string, string>} */ (words.nodeStates)[state] ?? state;
+
+/**
+ * Returns the facts about a node with their names. Those that are not known are left out.
+ * @param {ClusterNode} node @param {Words} words @param {string} language @returns {[string, string][]}
+ */
+export function factsOf(node, words, language) {
+  const seconds = (/** @type {number | undefined} */ ms, digits = 0) => (
+    ms === undefined ? undefined : words.seconds((ms / 1000).toLocaleString(language, { minimumFractionDigits: digits, maximumFractionDigits: digits })));
+  const count = (/** @type {number | undefined} */ value) => value?.toLocaleString(language);
+  const { facts } = words;
+  /** @type {[string, string | undefined][]} */
+  const all = [
+    [facts.left, seconds(node.disconnectsInMs)], [facts.fencedBy, node.fencedBy], [facts.version, node.version], [facts.life, String(node.life)],
+    [facts.lease, seconds(node.leaseMs, 1)], [facts.sockets, count(node.sockets)],
+    [facts.load, node.load?.toLocaleString(language, { style: 'percent' })], [facts.places, count(node.places)],
+    [facts.address, node.address], [facts.url, node.url],
+  ];
+  return all.flatMap(([name, value]) => /** @type {[string, string][]} */ (value ? [[name, value]] : []));
+}
+
+/** @param {Nodes} nodes @param {Words} words @returns {string} on what the list relies */
+export function sourceText({ asked, seenMsAgo }, words) {
+  if (seenMsAgo === undefined) return words.neverSeen(asked);
+  return seenMsAgo > longestSilence ? words.lastSeen(asked, Math.floor(seenMsAgo / 1000)) : words.seen(asked);
+}
