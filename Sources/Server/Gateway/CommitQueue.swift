@@ -114,8 +114,7 @@ struct CommitQueue {
                 store(change, by: origin.person, in: own!)
             case .media, .deleteFile: ready.append(effect)
             case .transmit, .close, .reply, .answer, .query, .push, .reach, .releasePlace, .post, .recording,
-                .broadcast,
-                .compose:
+                .broadcast, .composeAhead, .compose:
                 if let number = own ?? holder(of: effect, person) {
                     hold(effect, in: number)
                 } else {
@@ -201,7 +200,8 @@ struct CommitQueue {
         // keep their order.
         // The recorder must not begin before the start of the archive was stored and reported. Its commands keep their order,
         // because each waits for all changes before it.
-        case .reach, .releasePlace, .post, .recording, .broadcast, .compose: return isEmpty ? nil : nextNumber - 1
+        case .reach, .releasePlace, .post, .recording, .broadcast, .composeAhead, .compose:
+            return isEmpty ? nil : nextNumber - 1
         case .persist, .media, .deleteFile: return nil
         }
     }
@@ -239,7 +239,7 @@ extension Effect {
         switch self {
         case .transmit(let socket, _), .close(let socket, _, _), .reply(let socket, _), .answer(let socket, _): socket
         case .media, .query, .push, .persist, .deleteFile, .reach, .releasePlace, .post, .recording, .broadcast,
-            .compose:
+            .composeAhead, .compose:
             nil
         }
     }

@@ -36,7 +36,8 @@ final class ModelWorld: RandomWorld<Visitor> {
                 if hasSent { fail("something was sent before \(change) was stored") }
                 if case .report = change { reportsStored += 1 }
             case .reply, .answer: fail("an answer to a request that was never sent")
-            case .query, .push, .deleteFile, .reach, .releasePlace, .post, .recording, .broadcast, .compose:
+            case .query, .push, .deleteFile, .reach, .releasePlace, .post, .recording, .broadcast, .composeAhead,
+                .compose:
                 fail("an effect that no event requires")
             case .transmit: hasSent = true
             case .media, .close: break

@@ -234,8 +234,7 @@ final class SimulatedNetwork {
                 }
                 breakDown(socket)
             case .persist, .media, .reply, .answer, .query, .push, .deleteFile, .reach, .releasePlace, .post,
-                .recording,
-                .broadcast, .compose:
+                .recording, .broadcast, .composeAhead, .compose:
                 break
             }
         }
