@@ -149,6 +149,7 @@ public struct Context: Sendable {
 
     mutating func releasePlace(_ key: PlaceKey) { effects.append(.releasePlace(key)) }
     mutating func post(_ letter: Letter, to tag: NodeTag) { effects.append(.post(tag, letter)) }
+    mutating func relay(_ event: RelayLetter, from tag: NodeTag) { effects.append(.relay(event, from: tag)) }
 
     /// Notes that this machine may have ended, so that the hub releases its place. Does nothing without a cluster.
     mutating func touch(_ machine: PlacedMachine) { if tag != nil { touched.append(machine) } }

@@ -14,6 +14,12 @@ protocol LetterPost: AnyObject {
 
 extension RedisPost: LetterPost {}
 
+/// Gets what other nodes have posted about relays. `HubRunner` calls this on its event loop.
+protocol RelayLetterReceiver: AnyObject {
+    /// Handles an event about a relay between this node and the life that has posted it.
+    func receive(_ event: RelayLetter, from life: NodeTag)
+}
+
 // What other nodes have posted.
 extension HubRunner {
     /// What to call for inputs that were submitted together.

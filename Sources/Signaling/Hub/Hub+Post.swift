@@ -39,6 +39,12 @@ extension Hub {
         if !here.isEmpty { dispatch(.clients(here, message)) }
     }
 
+    /// Posts an event about the relays to another node. Does nothing without a cluster.
+    mutating func post(_ event: RelayLetter, to tag: NodeTag) {
+        guard let own = context.tag, own != tag else { return }
+        context.post(.relay(event), to: tag)
+    }
+
     /// Delivers a letter that another node has posted.
     mutating func received(_ letter: Letter, from tag: NodeTag) {
         guard let own = context.tag else { return }
@@ -54,6 +60,7 @@ extension Hub {
             context.tell(.person(id, .contact(.presenceElsewhere(of: other, at: tag))))
         // If the person has just moved to another node, the letter is forwarded. Presence is not: a person who moves asks again.
         case .person(_, let event) where event.travels: context.tell(letter)
+        case .relay(let event): context.relay(event, from: tag)
         // Not posted by any release so far.
         default: context.figures.unexpectedLetters += 1
         }

@@ -132,8 +132,8 @@ public struct Hub: Sendable {
             counts.clients += clients.count
             context.tell(.pool(.count(client, re: re, counts)))
         case .media(let command): context.media(command)
-        // The hall is here, so the stranger has come to the right node.
-        case .hall: break
+        // The hall is here, so the stranger has come to the right node. What concerns relays is for other nodes.
+        case .hall, .relay: break
         }
     }
 

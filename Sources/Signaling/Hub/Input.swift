@@ -109,6 +109,8 @@ public enum Input: Equatable, Sendable {
     indirect case received(Letter, from: NodeTag)
     /// Letters between this node and that one were lost, in one direction or the other. Both begin again with each other.
     case lettersLost(NodeTag)
+    /// The media plane has something to say to the other end of a relay, which is on that node.
+    case relay(RelayLetter, to: NodeTag)
 }
 
 extension Hub {
@@ -198,6 +200,7 @@ extension Hub {
         case .nodeLost(let tag, _): nodeLost(tag)
         case .received(let letter, let tag): received(letter, from: tag)
         case .lettersLost(let tag): contactsLost(on: tag, isOver: false)
+        case .relay(let event, let tag): post(event, to: tag)
         case .draining(let isDraining): drain(isDraining)
         }
     }

@@ -130,7 +130,7 @@ final class Stage {
             case .query(let question): questions.append(question)
             case .push(let identity, let notice): pushes.append((identity, notice))
             case .media(let command): note(command)
-            case .deleteFile: break
+            case .deleteFile, .relay: break
             case .recording(let command): recorder.append(command)
             case .broadcast(let command): broadcaster.append(command)
             case .composeAhead(let archive): composedAhead.append(archive.id)
