@@ -9,7 +9,7 @@ extension NodeRelays {
             (byte < 16 ? "0" : "") + String(byte, radix: 16)
         }
         let loops = media.udpPorts.map { port in
-            media.addresses.map { $0.transportAddress(port: UInt16(clamping: port)).description }
+            media.relayAddresses.map { $0.transportAddress(port: UInt16(clamping: port)).description }
         }
         self.init(
             fingerprint: digits.joined(), loops: loops, versions: Router.relayVersion...Router.relayVersion)

@@ -26,6 +26,8 @@ final class MediaPlane: Sendable {
     /// The UDP port of each loop.
     let udpPorts: [Int]
     let addresses: [IPAddress]
+    /// The addresses at which other nodes reach the loops.
+    let relayAddresses: [IPAddress]
     /// The fingerprint of the certificate of all loops.
     let fingerprint: Fingerprint
     /// For each loop, the families of its UDP sockets, in the order of their numbers.
@@ -48,6 +50,8 @@ final class MediaPlane: Sendable {
         /// The number of loops.
         var loops = 1
         var address: IPAddress?
+        /// The address for other nodes; nil for the advertised ones.
+        var relayAddress: IPAddress?
         var publicHost: String?
         /// This machine's addresses, the most likely reachable first.
         var local: [IPAddress] = []
@@ -74,9 +78,10 @@ final class MediaPlane: Sendable {
         _ settings: Settings, logger: Logger, watchdogPeriod: Duration = MediaWatchdog.period,
         onEvent: @escaping @Sendable (MediaEvent) -> Void
     ) throws {
-        let addresses = try MediaAddresses(
+        var addresses = try MediaAddresses(
             configured: settings.address, local: settings.local, publicHost: settings.publicHost, port: settings.port,
             loops: settings.loops)
+        if let relay = settings.relayAddress { try addresses.add(relay: relay, local: settings.local) }
         let certificate = try Self.certificate()
         fingerprint = certificate.fingerprint
         let relayReceiver = NIOLockedValueBox<RelayEventReceiver?>(nil)
@@ -95,6 +100,7 @@ final class MediaPlane: Sendable {
             loop.sockets.datagram.map { SocketFamily(isIPv4: !$0.isIPv6) }
         }
         self.addresses = addresses.advertised
+        relayAddresses = settings.relayAddress.map { [$0] } ?? addresses.advertised
         notes = addresses.notes + opened.notes
         self.onEvent = onEvent
         self.inboxes = inboxes
@@ -228,6 +234,7 @@ extension MediaPlane.Settings {
         port = configuration.media.port
         loops = configuration.media.loopCount
         address = configuration.media.address
+        relayAddress = configuration.cluster.relays ? configuration.media.relayAddress : nil
         maxConnections = DescriptorBudget(configuration).mediaConnections
         controlsCongestion = configuration.media.congestionControl
         loudestStreams = configuration.media.loudestStreams

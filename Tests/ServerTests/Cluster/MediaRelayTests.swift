@@ -1,6 +1,9 @@
 import Cluster
 import Logging
+import NIOCore
+import NIOPosix
 import RTC
+import Signaling
 import SFU
 import Synchronization
 import TestSupport
@@ -53,6 +56,54 @@ struct MediaRelayTests {
         }
     }
 
+    @Test("are opened and closed by what nodes know of each other's lives")
+    func lives() async throws {
+        let planes = [try plane(loops: 1), try plane(loops: 2)]
+        defer { for plane in planes { plane.stop() } }
+        let loop = MultiThreadedEventLoopGroup.singleton.next()
+        /// What each node has posted to the other one, which is there at once.
+        let nodes = try await loop.submit {
+            let nodes = RelayingNodes()
+            for (index, plane) in planes.enumerated() {
+                let relays = ClusterRelays(
+                    of: Self.tags[index], NodeRelays(plane), plane,
+                    logger: Logger(label: "relays") { _ in SwiftLogNoOpLogHandler() }
+                ) { [unowned nodes] input in
+                    guard case .relay(let event, Self.tags[1 - index]) = input else {
+                        Issue.record("\(input)")
+                        return
+                    }
+                    nodes.all[1 - index].receive(event, from: Self.tags[index])
+                }
+                nodes.all.append(relays)
+                relays.start(on: loop)
+            }
+            return NIOLoopBound(nodes, eventLoop: loop)
+        }.get()
+        let records = planes.enumerated().map { index, plane in
+            var record = NodeRecord(
+                tag: Self.tags[index], url: "", socketAddress: "", region: "", version: "1",
+                letters: .init(speaks: 1, reads: 1...1))
+            record.relays = NodeRelays(plane)
+            return record
+        }
+        // The second node reads later, and has the credentials of the first one until then.
+        for index in 0...1 {
+            try await loop.submit { nodes.value.all[index].read([Self.tags[1 - index]: records[1 - index]]) }.get()
+        }
+        try await until("all relays are connected") {
+            try await loop.submit { nodes.value.all.allSatisfy { $0.counts == [.connected: 2] } }.get()
+        }
+        try await loop.submit { nodes.value.all[0].ended(Self.tags[1]) }.get()
+        try await until("the other node notices it") {
+            try await loop.submit {
+                nodes.value.all[0].counts == [:] && nodes.value.all[1].counts == [.connecting: 2]
+            }.get()
+        }
+        try await loop.submit { for relays in nodes.value.all { relays.stop() } }.get()
+        #expect(try await loop.submit { nodes.value.all.allSatisfy { $0.counts == [:] } }.get())
+    }
+
     @Test("are not opened by a record that says nothing usable")
     func records() throws {
         let plane = try plane(loops: 1)
@@ -81,4 +132,9 @@ struct MediaRelayTests {
         #expect(TransportAddress.parsing("[::1]:1") == TransportAddress(high: 0, low: 1, port: 1))
         #expect(TransportAddress.parsing("127.0.0.1:9") == TransportAddress(v4: 0x7f00_0001, port: 9))
     }
+}
+
+/// Both nodes of a test. Used on one event loop.
+private final class RelayingNodes {
+    var all: [ClusterRelays] = []
 }
