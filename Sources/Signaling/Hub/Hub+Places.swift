@@ -175,7 +175,7 @@ extension Hub {
         if places?.waitsOn(machine, heldBy: tag, rules: context.rules, now: context.now) == true { return }
         let hasMoved = places?.hasMoved(machine) == true
         for waiting in places?.giveUp(machine) ?? [] {
-            if waiting.letter.travels {
+            if waiting.letter.travels || mayCross(waiting.letter, to: tag) {
                 context.post(waiting.letter, to: tag)
             } else {
                 refuse(waiting.letter, refusal(of: waiting, machine, at: tag, hasMoved: hasMoved))
@@ -244,6 +244,7 @@ extension Hub {
         places?.hurry(now: context.now)
         reachAgain()
         contactsLost(on: tag, isOver: true)
+        distantLost(tag)
     }
 }
 

@@ -28,6 +28,8 @@ public struct Hub: Sendable {
     /// Where the machines are that exist once in the cluster; nil without a cluster.
     var places: Places?
     var lostContacts = LostContacts()
+    /// The rooms on other nodes in which clients of this node are.
+    var distant = DistantRooms()
     /// What the other nodes of the cluster have.
     var others = ClientCounts()
 

@@ -81,6 +81,7 @@ final class Stage {
         adjust(&rules)
         (project, self.rules) = (Self.project, rules)
         generator = SeededGenerator(seed: seed)
+        ledger.tag = tag
         hub = Hub(
             hubSettings: HubSettings(rules: rules, project: project, ice: ice, version: "test", tag: tag),
             generator: SeededGenerator(seed: seed &+ 1)
