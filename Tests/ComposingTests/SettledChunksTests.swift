@@ -68,6 +68,28 @@ struct SettledChunksTests {
         #expect(time([began], 1 << 50) == ArchiveLog.maxTime)
     }
 
+    @Test("a recording in progress has video once it has a frame, also after minutes of audio alone")
+    func factsSoFar() async throws {
+        try await TestArchive.with { archive in
+            let files = try JobFiles(folder: archive.folder)
+            defer { files.unlock() }
+            var bytes: [UInt8] = []
+            var writer = try #require(WebMWriter(video: .vp8, date: 0, application: "Confab"))
+            // More blocks than `MatroskaStart` looks at.
+            for time in stride(from: Int64(0), to: 420_000, by: 20) {
+                let block = WebMWriter.Block(isVideo: false, time: time, isKeyframe: true, bytes: [0xf8])
+                for edit in writer.write(block) { edit.apply(to: &bytes) }
+            }
+            try archive.write(bytes, to: "x.webm")
+            #expect(files.factsSoFar("x.webm") == SourceFacts(hasVideo: false, hasAudio: true))
+            let frame = WebMWriter.Block(isVideo: true, time: 420_000, isKeyframe: true, bytes: [0, 0, 0])
+            for edit in writer.write(frame) { edit.apply(to: &bytes) }
+            try archive.write(bytes, to: "x.webm")
+            #expect(files.factsSoFar("x.webm") == SourceFacts(hasVideo: true, hasAudio: true))
+            #expect(files.factsSoFar("y.webm") == nil)
+        }
+    }
+
     @Test("a chunk needs the clusters from a keyframe before it to one ten seconds after it")
     func ranges() throws {
         var bytes: [UInt8] = []

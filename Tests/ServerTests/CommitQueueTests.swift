@@ -69,6 +69,18 @@ import Wire
         #expect(queue.settle([true]).effects == [add])
     }
 
+    @Test("an archive is composed ahead only after its start is stored, and before it is composed")
+    func composing() {
+        let queue = makeQueue()
+        let record = ArchiveRecord(
+            id: ArchiveID(high: 1, low: 1), project: "1000", session: .unset, request: ArchiveRequest(),
+            createdAt: Timestamp(milliseconds: 0))
+        #expect(queue.add([.persist(.archiveStored(record)), .composeAhead(record)]).isEmpty)
+        #expect(queue.add([.compose(record)]).isEmpty)
+        _ = queue.takeBatch()
+        #expect(queue.settle([true]).effects == [.composeAhead(record), .compose(record)])
+    }
+
     @Test("a change of an archive that was not stored is reported with the archive")
     func archive() {
         let queue = makeQueue()

@@ -2,9 +2,9 @@
 public enum NodeCondition: String, CaseIterable, Sendable {
     /// It takes new clients.
     case serving
-    /// An operator takes it out of service. Those who are there stay for a while.
+    /// An operator takes it out of service. Its clients may stay until the grace period ends.
     case draining
-    /// It is out of service, and has disconnected everyone once.
+    /// It is out of service, and has disconnected all clients once.
     case drained
     /// Its process stops.
     case stopping

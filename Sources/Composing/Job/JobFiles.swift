@@ -144,19 +144,16 @@ struct JobFiles: Sendable {
     /// The facts of a file that may still be written. Such a file has tracks for audio and video, of which those without blocks are removed
     /// at its end.
     func factsSoFar(_ name: String) -> SourceFacts? {
-        guard var facts = facts(name) else { return nil }
-        let mayHaveVideo = facts.hasVideo && facts.duration == nil
-        if mayHaveVideo, !hasVideoFrame(name) { facts.hasVideo = false }
-        return facts
-    }
-
-    private func hasVideoFrame(_ name: String) -> Bool {
-        Self.withReader(full(name)) { size, read -> Bool? in
+        Self.withReader(full(name)) { size, read -> SourceFacts? in
             guard let start = MatroskaStart(size: size, read: read) else { return nil }
-            // After minutes of audio alone, the first frame is not looked for.
-            return start.firstFrame != nil
-                || MatroskaClusters(start, size: size, read: read).all.contains(where: \.startsWithKeyframe)
-        } ?? false
+            var facts = SourceFacts(start)
+            if start.hasVideo, start.duration == nil, start.firstFrame == nil {
+                // `MatroskaStart` finds no frame after minutes of audio alone.
+                let clusters = MatroskaClusters(start, size: size, read: read).all
+                facts.hasVideo = clusters.contains(where: \.startsWithKeyframe)
+            }
+            return facts
+        }
     }
 
     private func clusters(_ name: String) -> MatroskaClusters? {

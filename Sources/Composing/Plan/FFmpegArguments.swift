@@ -6,9 +6,9 @@ public struct FFmpegCommand: Hashable, Sendable {
     /// All arguments, of which the last one is the output.
     public var arguments: [String]
 
-    /// Returns a number that differs if the arguments, or the sizes of the files, do: FNV-1a, which is the same in every process.
+    /// Returns a number that differs if the arguments or the sizes do: FNV-1a, which is the same in every process.
     ///
-    /// - Parameter sizes: the sizes of the inputs in bytes.
+    /// - Parameter sizes: for each input, the number of bytes at its beginning on which the output depends.
     public func key(sizes: [Int64]) -> UInt64 {
         var hash: UInt64 = 0xcbf2_9ce4_8422_2325
         func add(_ text: String) {
@@ -89,8 +89,8 @@ public struct FFmpegArguments: Sendable {
         return ["-threads", "1", "-reinit_filter", "0"] + seek + ["-i", file]
     }
 
-    /// Reads a part of a file that is still being recorded. It has no index, so without the places of its clusters, ffmpeg would read all
-    /// of it, with each chunk more.
+    /// Reads a part of a file that is still being recorded. Such a file has no index, so with `-ss`, ffmpeg would read everything before
+    /// the chunk. Names of recorded files (`ArchiveFileName.isValid`) have no characters that these protocols interpret.
     private func input(_ file: String, _ range: RecordedRange) -> [String] {
         let parts = [range.header, range.clusters].map {
             "subfile,,start,\($0.lowerBound),end,\($0.upperBound),,:\(file)"

@@ -15,7 +15,7 @@ public struct RoomCanvas: Hashable, Sendable {
         (self.width, self.height) = (width, height)
     }
 
-    /// Returns the streams that are drawn, none of which covers another one.
+    /// Returns the streams that are drawn. On a canvas of at least 320x240, none covers another one.
     ///
     /// - Parameter streams: the streams that have video, in the order in which they were included.
     public func cells(_ streams: [LayoutStream]) -> [LayoutCell] {
@@ -28,8 +28,8 @@ public struct RoomCanvas: Hashable, Sendable {
         return input.layOut().tiles.compactMap(cell)
     }
 
-    /// Rounds the edges down to even pixels, so that rectangles that do not overlap stay so. A canvas below 320x240 can be too small for a
-    /// rectangle.
+    /// Rounds the edges down to even pixels. Rectangles that did not overlap still do not. Returns nil for a rectangle that a canvas below
+    /// 320x240 has no room for.
     private func cell(_ tile: PlacedTile) -> LayoutCell? {
         func even(_ edge: Int, in length: Int) -> Int { min(max(0, edge), length) / 2 * 2 }
         let rectangle = tile.rectangle

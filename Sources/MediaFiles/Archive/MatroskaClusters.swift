@@ -8,7 +8,7 @@ public struct MatroskaClusters: Hashable, Sendable {
     public struct Cluster: Hashable, Sendable {
         /// In milliseconds from the start of the file.
         public var time: Int64
-        /// The place of its first byte in the file.
+        /// The offset of its first byte in the file.
         public var offset: Int64
         /// Whether its first block is a keyframe of video.
         public var startsWithKeyframe: Bool
@@ -54,7 +54,8 @@ public struct MatroskaClusters: Hashable, Sendable {
         (all.last { $0.startsWithKeyframe && $0.time <= time } ?? all.first)?.offset
     }
 
-    /// Returns where the first cluster begins that has only later blocks, apart from such as were written late; nil if there is none.
+    /// Returns where the first cluster begins that has only blocks of this time or later, unless some were written late; nil if there is
+    /// none.
     public func end(after time: Int64) -> Int64? { all.first { $0.time >= time }?.offset }
 
     /// - Parameter bytes: the content of the cluster, from its beginning.

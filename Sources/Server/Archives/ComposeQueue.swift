@@ -57,8 +57,12 @@ struct ComposeQueue {
     }
 
     /// Records what has become of a chunk from `beginChunk`.
-    mutating func endChunk(_ chunk: RecordedArchives.Chunk, _ outcome: RecordedArchives.Outcome, now: Instant) {
-        recorded.take(chunk, outcome, now: now)
+    ///
+    /// - Parameter took: how long it took to find that out.
+    mutating func endChunk(
+        _ chunk: RecordedArchives.Chunk, _ outcome: RecordedArchives.Outcome, after took: Duration, now: Instant
+    ) {
+        recorded.take(chunk, outcome, after: took, now: now)
     }
 
     /// Removes an archive that waits.

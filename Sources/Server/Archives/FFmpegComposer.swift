@@ -6,8 +6,8 @@ import Signaling
 import Synchronization
 import Wire
 
-/// Composes archives with ffmpeg, one after another, with a low priority (`ComposeQueue`). If none waits, it composes what is settled of
-/// those that are being recorded, so that little is left at their end.
+/// Composes archives with ffmpeg, one after another, with a low priority (`ComposeQueue`). If none waits, it composes settled chunks of
+/// archives that are being recorded, so that little is left to do when they stop.
 ///
 /// When the server stops, the work that is left is done after the next start: the hub asks for it again. Without ffmpeg, archives wait
 /// until it is installed.
@@ -29,7 +29,7 @@ final class FFmpegComposer: ArchiveComposer {
     ///
     /// - Parameters:
     ///   - name: the path of ffmpeg, or the name of a command in `PATH`.
-    ///   - minFreeSpace: the free bytes below which nothing is composed of archives that are being recorded. Recordings need the space.
+    ///   - minFreeSpace: with fewer free bytes, archives are not composed while they are recorded, because recordings need the space.
     ///   - retry: how long to wait before an archive is tried again that cannot be composed now.
     ///   - wallClock: the time of day, by the clock of the recorder.
     ///   - report: receives `Input.composed`, `notComposed` and `composingWaits`. Called in no particular thread.
@@ -168,6 +168,7 @@ private struct ComposeLoop: Sendable {
 
     /// Composes a chunk of an archive that is being recorded, if it is settled. A failure is left to the end of the archive.
     private func composeAhead(_ chunk: RecordedArchives.Chunk) async {
+        let begin = ContinuousClock.now
         var outcome = RecordedArchives.Outcome.failed
         if space.admits(free: RecordingFolder.freeSpace(folder)) {
             do {
@@ -180,7 +181,8 @@ private struct ComposeLoop: Sendable {
                     metadata: ["archive": "\(chunk.archive.id)", "error": "\(error)"])
             }
         }
-        waiting.archives.withLock { $0.endChunk(chunk, outcome, now: .now) }
+        let end = ContinuousClock.now
+        waiting.archives.withLock { $0.endChunk(chunk, outcome, after: end - begin, now: end) }
     }
 
     private func postpone(_ archive: ArchiveID, _ obstacle: ComposingObstacle, _ error: String) {

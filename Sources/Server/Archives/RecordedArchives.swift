@@ -2,7 +2,8 @@ import Composing
 import Signaling
 import Wire
 
-/// The archives that are being recorded and will be composed: of which to compose a chunk next. Each gets its turn.
+/// The archives that are being recorded and will be composed. They take turns: each call of `next` returns a chunk of the one that has
+/// waited longest.
 struct RecordedArchives {
     typealias Instant = ContinuousClock.Instant
 
@@ -10,6 +11,9 @@ struct RecordedArchives {
     static let interval: Duration = .seconds(20)
     /// How long to wait after a failure, such as a missing ffmpeg or little space on the disk.
     static let retry: Duration = .seconds(60)
+    /// How many times as long as the search for a chunk the pause after it is at least. A search reads the whole event log, which takes
+    /// seconds if it is very long, on a thread of the server.
+    static let minPause = 50
 
     /// A chunk of an archive, by its number.
     struct Chunk: Equatable {
@@ -45,14 +49,17 @@ struct RecordedArchives {
         return first.chunk
     }
 
-    mutating func take(_ chunk: Chunk, _ outcome: Outcome, now: Instant) {
+    /// Records what has become of a chunk.
+    ///
+    /// - Parameter took: how long it took to find that out.
+    mutating func take(_ chunk: Chunk, _ outcome: Outcome, after took: Duration, now: Instant) {
         if outcome == .step(.ended) { return remove(chunk.archive.id) }
         for index in entries.indices where entries[index].chunk == chunk {
             switch outcome {
             case .step(.done):
                 entries[index].chunk.index += 1
                 entries[index].due = now
-            case .step: entries[index].due = now + Self.interval
+            case .step: entries[index].due = now + max(Self.interval, took * Self.minPause)
             case .failed: entries[index].due = now + Self.retry
             }
         }

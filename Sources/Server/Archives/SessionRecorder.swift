@@ -30,8 +30,8 @@ extension Recorder: SessionRecorder {}
 /// The result is reported as `Input.composed` or `Input.notComposed`, exactly once for each call of `compose`, unless the archive is given up. Until
 /// then `Input.composingWaits` reports changes of what composing waits for.
 protocol ArchiveComposer: Sendable {
-    /// Composes what nothing can change any more of an archive that is being recorded, when there is nothing else to compose. Does not
-    /// block, and reports nothing.
+    /// Composes the parts of an archive that can no longer change, while it is being recorded and no other archive waits. Does not block,
+    /// and reports nothing.
     func composeAhead(_ archive: ArchiveRecord)
 
     /// Starts composing, or resumes what an earlier run of the server left unfinished. Does not block.

@@ -6,7 +6,7 @@ import NIOTLS
 ///
 /// An authority that verifies a domain gets the certificate of the challenge, and all other clients the server's certificate.
 /// NIOSSL can choose a certificate by the name (SNI) only, so browsers would also get the challenge's certificate. Only
-/// connections that begin while a challenge is pending have this handler. The limits of time are those of the handler behind it,
+/// connections that begin while a challenge is pending have this handler. The time limits are those of the handler behind it,
 /// `HTTPGate`, which also limits the handshake.
 final class ClientHelloGate: ChannelDuplexHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
@@ -18,6 +18,8 @@ final class ClientHelloGate: ChannelDuplexHandler, RemovableChannelHandler {
     private var reader = ClientHelloReader()
     /// What was read, which the TLS handler needs too. At most ``ClientHelloReader/maxSize`` bytes and the last read.
     private var received = ByteBuffer()
+    /// Whether the TLS handler was added. It writes its part of the handshake before this handler is removed.
+    private var hasHandler = false
 
     init(_ contexts: TLSContexts) { self.contexts = contexts }
 
@@ -40,6 +42,7 @@ final class ClientHelloGate: ChannelDuplexHandler, RemovableChannelHandler {
         do {
             if purpose == .verification { try pipeline.addHandler(HandshakeOnly(), position: .after(self)) }
             try pipeline.addHandler(NIOSSLServerHandler(context: tls), position: .after(self))
+            hasHandler = true
         } catch {
             return context.close(promise: nil)
         }
@@ -49,7 +52,11 @@ final class ClientHelloGate: ChannelDuplexHandler, RemovableChannelHandler {
 
     /// Refuses what the HTTP handlers write before there is a TLS handler, because it would be sent without encryption.
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
-        promise?.fail(ChannelError.ioOnClosedChannel)
+        if hasHandler {
+            context.write(data, promise: promise)
+        } else {
+            promise?.fail(ChannelError.ioOnClosedChannel)
+        }
     }
 }
 

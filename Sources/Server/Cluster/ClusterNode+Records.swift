@@ -24,6 +24,7 @@ extension ClusterNode {
     var currentRecord: NodeRecord {
         var record = describe()
         record.places = registry.held.count
+        record.checkedMsAgo = door?.sinceCheck(at: clock()).map { Int($0.wholeMilliseconds) }
         guard let condition = heldBack else { return record }
         // Until this node can create something, nobody should be sent here.
         record.state = .draining
@@ -38,11 +39,10 @@ extension ClusterNode {
 
     /// Publishes this node's record. Called with each renewal.
     func publish() {
-        var record = currentRecord
         let now = clock()
         let traffic = doorTraffic()
         door?.note(checks: traffic.checks, heard: traffic.heard, others: othersChecked(at: now), at: now)
-        record.checkedMsAgo = door?.sinceCheck(at: now).map { Int($0.wholeMilliseconds) }
+        let record = currentRecord
         own = record
         do {
             guard let sealed = try records?.sealed(record) else { return }

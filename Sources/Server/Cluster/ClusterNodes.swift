@@ -4,7 +4,7 @@ import Cluster
 protocol ClusterNodes: AnyObject {
     /// What this node knows about all nodes now.
     var list: NodeList { get }
-    /// Requests something of another node. It can be used anywhere.
+    /// Sends requests to other nodes. It can be used on any thread.
     var requests: any NodeRequests { get }
 }
 

@@ -28,9 +28,7 @@ extension NodeList.Node {
         if let left = record.disconnectsInMs { writer.member("disconnectsInMs", left) }
         writer.member("version", record.version)
         writer.member("sockets", record.load.sockets)
-        writer.name("load")
-        // A hundredth is enough, and keeps the response short.
-        writer.value(.number((record.load.share * 100).rounded() / 100))
+        writer.member("load", rate: record.load.share)
         if let places = record.places { writer.member("places", places) }
         if let checked = record.checkedMsAgo { writer.member("checkedMsAgo", checked) }
         writer.member("url", record.url)
@@ -39,14 +37,4 @@ extension NodeList.Node {
 
     /// The node as the body of a response.
     var response: GateResponse { .json { write(to: &$0) } }
-}
-
-extension GateResponse {
-    fileprivate static func json(_ write: (inout JSONWriter) -> Void) -> GateResponse {
-        var writer = JSONWriter(capacity: 2048)
-        writer.beginObject()
-        write(&writer)
-        writer.endObject()
-        return GateResponse(status: 200, type: "application/json", body: writer.bytes + [UInt8(ascii: "\n")])
-    }
 }

@@ -47,7 +47,8 @@ public struct NodeTable: Sendable {
         guard let node = nodes.first(where: { $0["node"] == response["node"] }), node["life"] == response["life"],
             case .string(let state)? = node["state"], state != "fenced"
         else { return .ended }
-        let drains = ["draining", "drained", "stopping"].contains(state)
+        // A node that also waits for PostgreSQL, or has just started, has another state while it drains.
+        let drains = ["draining", "drained", "stopping"].contains(state) || node["disconnectsInMs"] != nil
         guard node["requested"] == nil, drains == isDraining else { return .pending }
         return .done(Self.summary(of: node))
     }

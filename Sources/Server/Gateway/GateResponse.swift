@@ -37,6 +37,17 @@ struct GateResponse: Equatable {
         if status == 401 { headers.add(name: "WWW-Authenticate", value: error.challenge) }
     }
 
+    /// Creates a response with a JSON object and a line break.
+    ///
+    /// - Parameter write: writes the members of the object.
+    static func json(_ write: (inout JSONWriter) -> Void) -> GateResponse {
+        var writer = JSONWriter(capacity: 4096)
+        writer.beginObject()
+        write(&writer)
+        writer.endObject()
+        return GateResponse(status: 200, type: "application/json", body: writer.bytes + [UInt8(ascii: "\n")])
+    }
+
     /// Adds `Retry-After`, rounded up to seconds. Does nothing if the wait is unknown.
     mutating func retry(after wait: Duration?) {
         guard let wait else { return }

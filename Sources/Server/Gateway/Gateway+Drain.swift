@@ -14,9 +14,11 @@ extension Gateway {
     }
 
     /// What this server does. A cluster knows more (``ClusterNode``).
-    var condition: NodeCondition {
-        if isDraining { return .stopping }
-        return switch nodeDrain.state {
+    var condition: NodeCondition { isDraining ? .stopping : requestedCondition }
+
+    /// The same, apart from a shutdown of the process: what an operator has requested.
+    var requestedCondition: NodeCondition {
+        switch nodeDrain.state {
         case .serving: .serving
         case .draining: .draining
         case .drained: .drained

@@ -43,13 +43,7 @@ enum NodeEndpoint: Sendable {
     private static func description(of gateway: Gateway) -> GateResponse {
         var members: [JSONObject.Member] = []
         if let name = gateway.nodeName { members.append(.init(name: "node", value: .string(name))) }
-        let state =
-            switch gateway.nodeDrain.state {
-            case .serving: "serving"
-            case .draining: "draining"
-            case .drained: "drained"
-            }
-        members.append(.init(name: "state", value: .string(state)))
+        members.append(.init(name: "state", value: .string(gateway.requestedCondition.rawValue)))
         if let left = gateway.drainLeft {
             members.append(.init(name: "disconnectsInMs", value: .integer(left.wholeMilliseconds)))
         }

@@ -163,14 +163,14 @@ struct AdminDesk: Sendable {
 
     // MARK: Nodes
 
-    /// Takes a node of the cluster out of service, or puts it back. Doing it again is harmless.
+    /// Takes a node of the cluster out of service, or puts it back. Does nothing if this node is in that state already.
     ///
     /// - Returns: the response with the node.
     func change(node name: String, _ state: NodeRecord.State) async throws -> GateResponse {
         let gateway = gateway
         let change = try await gateway.eventLoop.submit { try gateway.value.change(name, to: state) }.get()
         try await change.finish(state)
-        try await storage.record(entry(state.auditAction, name))
+        if change.isNew { try await storage.record(entry(state.auditAction, name)) }
         return try await gateway.eventLoop.submit { try gateway.value.response(to: change, state, of: name) }.get()
     }
 

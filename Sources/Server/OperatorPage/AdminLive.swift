@@ -15,7 +15,7 @@ struct AdminMarks: Equatable, Sendable {
     /// The nodes of the cluster; nil if the server is alone.
     var nodes: [Node]?
 
-    /// What makes a node's row another one. How much it does changes all the time.
+    /// The facts about a node whose change is shown at once. Its load is not among them, because it changes all the time.
     struct Node: Equatable, Sendable {
         var tag: NodeTag
         var condition: NodeCondition

@@ -3,14 +3,6 @@ import Wire
 
 /// Responses of the operator's page. Times are milliseconds since 1970.
 extension GateResponse {
-    fileprivate static func admin(_ write: (inout JSONWriter) -> Void) -> GateResponse {
-        var writer = JSONWriter(capacity: 4096)
-        writer.beginObject()
-        write(&writer)
-        writer.endObject()
-        return GateResponse(status: 200, type: "application/json", body: writer.bytes + [UInt8(ascii: "\n")])
-    }
-
     /// The samples after `since`, oldest first.
     ///
     /// - Parameter node: the name of this node; nil if the server is alone.
@@ -18,7 +10,7 @@ extension GateResponse {
         _ history: AdminHistory, since: Timestamp, now: Timestamp, startedAt: Timestamp, certificateTrouble: String?,
         node: String?
     ) -> Self {
-        admin { writer in
+        json { writer in
             writer.member("version", OperatingMetrics.version)
             writer.member("now", now.milliseconds)
             writer.member("startedAt", startedAt.milliseconds)
@@ -33,7 +25,7 @@ extension GateResponse {
     static func sessions(
         _ overview: (count: Int, sessions: [SessionOverview]), from first: Int, pageSize: Int, _ log: AdminMediaLog
     ) -> Self {
-        admin { writer in
+        json { writer in
             writer.member("count", overview.count)
             writer.member("from", first)
             writer.member("pageSize", pageSize)
@@ -44,7 +36,7 @@ extension GateResponse {
 
     /// - Parameter openCount: the number of all reports that are not closed.
     static func reports(_ reports: [StoredReport], openCount: Int, banned: Set<BanSubject>) -> Self {
-        admin { writer in
+        json { writer in
             writer.member("openCount", openCount)
             writer.list("reports", reports) { $0.write($1, banned) }
         }
@@ -52,7 +44,7 @@ extension GateResponse {
 
     /// `obstacle` says why a warning was not sent: `notConnected`, or `ignored` if no connected client of the person shows warnings.
     static func warned(_ reach: WarningReach) -> Self {
-        admin { writer in
+        json { writer in
             writer.member("delivered", reach == .shown)
             switch reach {
             case .shown: break
@@ -63,14 +55,14 @@ extension GateResponse {
     }
 
     static func bans(_ bans: [Ban], count: Int) -> Self {
-        admin { writer in
+        json { writer in
             writer.member("count", count)
             writer.list("bans", bans) { $0.write($1) }
         }
     }
 
     static func audit(_ entries: [AuditEntry]) -> Self {
-        admin { writer in
+        json { writer in
             writer.list("entries", entries) { writer, entry in
                 writer.member("at", entry.at.milliseconds)
                 writer.member("actor", entry.actor)
@@ -82,7 +74,7 @@ extension GateResponse {
     }
 
     static func recordings(_ archives: StoredPage<ArchiveRecord>, _ broadcasts: StoredPage<BroadcastRecord>) -> Self {
-        admin { writer in
+        json { writer in
             writer.member("archiveCount", archives.count)
             writer.list("archives", archives.records) { writer, archive in
                 writer.member("id", "\(archive.id)")
@@ -107,9 +99,9 @@ extension GateResponse {
 }
 
 extension JSONWriter {
-    fileprivate mutating func member(_ name: String, rate: Double) {
+    /// Writes a member whose value is a rate or a share, rounded to hundredths: that is enough, and keeps the response short.
+    mutating func member(_ name: String, rate: Double) {
         self.name(name)
-        // A hundredth of a core is enough, and keeps the response short.
         value(.number((rate * 100).rounded() / 100))
     }
 

@@ -26,8 +26,8 @@ final class RecorderLoop {
     /// The number of packets after which their memory is released.
     private static let releaseInterval = 256
     /// The usual time between two looks at the rings, in seconds. A look costs as much CPU time as dozens of packets, and the
-    /// rings hold the packets of seconds.
-    private static let interval = 0.1
+    /// rings hold the packets of seconds. A server that is killed loses what was sent since the last look.
+    private static let interval = 0.25
     /// The time between two looks while a broadcast is fed or a stream ends, in seconds.
     private static let shortInterval = 0.02
     /// A file that is deleted when the disk is full, so that the archives' files can be completed.

@@ -13,7 +13,7 @@ protocol RingStream: AnyObject {
     var number: UInt32 { get }
     func receive(_ packet: RecordingRingReader.Packet, now: MediaTime)
     func receive(_ message: RecordingMessage, now: MediaTime)
-    /// Performs what is due. Called about every 100 ms, or more often.
+    /// Performs what is due. Called about every 250 ms, or more often.
     func tick(now: MediaTime)
 }
 

@@ -187,8 +187,8 @@ public protocol Storage: WebhookOutbox {
     /// are looked at; ``report(id:)`` returns them.
     func reports(includingClosed: Bool, limit: Int) async throws -> [StoredReport]
 
-    /// Returns what differs after a report was added or closed, and after an entry was added to the audit log, in one statement. It is
-    /// cheap enough to call every second.
+    /// Returns a value that changes when a report is added or closed, and when an entry is added to the audit log. Takes one statement,
+    /// so it is cheap enough to call every second.
     func moderationMark() async throws -> ModerationMark
 
     /// Returns the number of all reports that are not closed.
@@ -336,7 +336,7 @@ public struct StoredReport: Hashable, Sendable {
     }
 }
 
-/// What differs when the stored reports or the audit log, which has every ban, have changed.
+/// A value that changes with the stored reports and with the audit log, which has every ban.
 public struct ModerationMark: Hashable, Sendable {
     /// The number of reports that are not closed.
     public var openReports = 0

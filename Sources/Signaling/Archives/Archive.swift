@@ -211,7 +211,8 @@ public struct Archive: Machine, Equatable, Sendable {
                     createdAt: record.createdAt)))
         if request.output == .composed {
             noteLayout(&context)
-            context.composeAhead(record)
+            // Audio is mixed at the end, in one pass.
+            if request.hasVideo { context.composeAhead(record) }
         }
         // The archive of a session that is always recorded begins before anyone can publish.
         idleUntil = context.now + (request.isAutomatic ? context.rules.maxArchivePause : context.rules.archiveWait)

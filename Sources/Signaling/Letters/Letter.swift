@@ -20,7 +20,7 @@ public enum Effect: Equatable, Sendable {
     indirect case recording(RecordingCommand)
     /// A command for the part of the server that composes broadcasts. It waits for all earlier changes, as `recording` does.
     case broadcast(BroadcastCommand)
-    /// An archive that will be composed is being recorded: what nothing can change any more may be composed already. There is no answer.
+    /// Composes the parts of an archive that can no longer change, while it is being recorded. There is no answer.
     indirect case composeAhead(ArchiveRecord)
     /// Composes the streams of an archive into one file. The result arrives as `Input.composed` or `notComposed`,
     /// and what it waits for until then as `composingWaits`.

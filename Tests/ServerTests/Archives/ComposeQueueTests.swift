@@ -104,7 +104,7 @@ import Wire
             let mayGiveUp = queue.giveUp(next.archive.id)
             #expect(!mayGiveUp, "its files are in use")
             time += .milliseconds(1)
-            queue.endChunk(next, outcome, now: time)
+            queue.endChunk(next, outcome, after: .milliseconds(1), now: time)
         }
         #expect(turns == ["1, chunk 0", "2, chunk 0", "3, chunk 0", "1, chunk 1"])
         chunk = queue.beginChunk(now: time)
@@ -120,6 +120,20 @@ import Wire
         let waiting = queue.postpone(ids[1], .diskSpace, until: time + .seconds(60))
         chunk = queue.beginChunk(now: time)
         #expect(waiting.isEmpty && chunk == nil, "the disk is full")
+    }
+
+    @Test("a search for a chunk that took long is repeated later")
+    func longSearch() throws {
+        var recorded = RecordedArchives()
+        recorded.append(try #require(makeQueue().next(now: start)), now: start)
+        let time = start + RecordedArchives.interval
+        let chunk = try #require(recorded.next(now: time))
+        recorded.take(chunk, .step(.tooEarly), after: .seconds(2), now: time)
+        #expect(recorded.nextTime == time + Duration.seconds(2) * RecordedArchives.minPause)
+        recorded.take(chunk, .step(.tooEarly), after: .milliseconds(2), now: time)
+        #expect(recorded.nextTime == time + RecordedArchives.interval)
+        recorded.take(chunk, .step(.done), after: .seconds(2), now: time)
+        #expect(recorded.next(now: time)?.index == 1, "the time was that of composing")
     }
 
     @Test("only errors that pass make archives wait")

@@ -66,6 +66,9 @@ import Wire
         #expect(try progress(Self.second) == .done("n2  draining (1742 s left), 3 sockets"))
         #expect(try progress(Self.second, isDraining: false) == .pending)
         #expect(try progress(serving, isDraining: false) == .done("n2  serving, 3 sockets"))
+        let waiting = #"{"node":"n2","life":18,"state":"waiting","disconnectsInMs":1741300,"sockets":3}"#
+        #expect(try progress(waiting) == .done("n2  waiting (1742 s left), 3 sockets"))
+        #expect(try progress(waiting, isDraining: false) == .pending)
         #expect(try progress(#"{"node":"n2","life":19,"state":"draining"}"#) == .ended)
         #expect(try progress(#"{"node":"n2","life":18,"state":"fenced"}"#) == .ended)
         #expect(try Self.table(Self.first).progress(of: request, isDraining: true) == .ended)

@@ -255,7 +255,9 @@ import Wire
             let own = try await desk.ask("POST", "/admin/api/nodes/n1", #"{"state":"draining"}"#)
             #expect(try own.object()["state"] == .string("draining"))
             #expect(try await desk.place.ask("GET", "/ready").status == 404)
-            #expect(try await desk.ask("POST", "/admin/api/nodes/n1", #"{"state":"serving"}"#).status == 200)
+            for _ in 0..<2 {
+                #expect(try await desk.ask("POST", "/admin/api/nodes/n1", #"{"state":"serving"}"#).status == 200)
+            }
             #expect(try await desk.place.ask("GET", "/ready").status == 200)
             let entries = try await desk.list("/admin/api/audit", "entries")
             #expect(

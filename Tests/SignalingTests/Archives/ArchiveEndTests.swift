@@ -15,10 +15,12 @@ import Wire
     }
 
     /// Starts an archive that records Bob.
-    private func recording(_ output: ArchiveOutput = .individual) throws -> (ArchiveID, StreamID) {
+    private func recording(
+        _ output: ArchiveOutput = .individual, hasVideo: Bool = true
+    ) throws -> (ArchiveID, StreamID) {
         place.enter()
         let stream = try place.publish(place.bob)
-        let archive = try #require(place.start { $0.output = output }).id
+        let archive = try #require(place.start { ($0.output, $0.hasVideo) = (output, hasVideo) }).id
         place.passNotice()
         return (archive, stream)
     }
@@ -51,10 +53,13 @@ import Wire
         #expect(statuses() == ["started", "paused", "stopped", "available"])
     }
 
-    @Test("only an archive that will be composed is composed while it is recorded", arguments: ArchiveOutput.allCases)
-    func ahead(output: ArchiveOutput) throws {
-        let (archive, _) = try recording(output)
-        #expect(stage.composedAhead == (output == .composed ? [archive] : []) && stage.composer.isEmpty)
+    @Test(
+        "only an archive whose video will be composed is composed while it is recorded",
+        arguments: ArchiveOutput.allCases, [true, false])
+    func ahead(output: ArchiveOutput, hasVideo: Bool) throws {
+        let (archive, _) = try recording(output, hasVideo: hasVideo)
+        let isAhead = output == .composed && hasVideo
+        #expect(stage.composedAhead == (isAhead ? [archive] : []) && stage.composer.isEmpty)
     }
 
     @Test("an archive that cannot be composed has failed, and its streams remain")

@@ -58,9 +58,9 @@ final class PopulationCluster {
     private(set) var figures = Figures()
     private(set) var now: Timestamp
     private(set) var fault: String?
-    private var deliveries = PopulationLine<Delivery>()
-    private var questions = PopulationLine<Question>()
-    private var entries = PopulationLine<Entry>()
+    private var deliveries = PopulationQueue<Delivery>()
+    private var questions = PopulationQueue<Question>()
+    private var entries = PopulationQueue<Entry>()
     /// For each receiver and sender.
     private var unpackers: [[LetterUnpacker]]
 

@@ -8,8 +8,8 @@ import Wire
 ///
 /// It is `ClusterWorld` for numbers: a person takes some bytes and an event a few microseconds, so that a million people can be
 /// simulated. In exchange nothing fails: no node, no engine and no network. Sessions are relayed, so there is no media plane.
-/// Judged at each event is what concerns it: numbers of messages, answers to requests, who is matched with whom, where a room is,
-/// and that a call is stored before it rings. Everything else is judged once a minute and at the end.
+/// Some rules are judged at each event: the numbers of messages, answers to requests, who is matched with whom, where a room is, and
+/// that a call is stored before it rings. All others are judged once a minute and at the end.
 final class PopulationWorld {
     let seed: UInt64
     let count: Int

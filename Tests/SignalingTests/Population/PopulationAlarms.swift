@@ -1,26 +1,7 @@
 import Wire
 
-/// A line in which what came first leaves first, with little work for each element.
-struct PopulationLine<Element> {
-    private var arriving: [Element] = []
-    /// The next elements, the first one last.
-    private var leaving: [Element] = []
-
-    var first: Element? { leaving.last ?? arriving.first }
-
-    mutating func append(_ element: Element) { arriving.append(element) }
-
-    mutating func popFirst() -> Element? {
-        if leaving.isEmpty {
-            leaving = arriving.reversed()
-            arriving.removeAll(keepingCapacity: arriving.count < 10_000)
-        }
-        return leaving.popLast()
-    }
-}
-
-/// What happens to people later. Its time has steps of 10 ms, which is why adding and taking need little work however many people
-/// there are.
+/// A calendar queue of what people do later, with a bucket for each 10 ms. So adding and taking an alarm takes constant time, however
+/// many people there are.
 struct PopulationAlarms {
     enum Kind: UInt8 {
         /// Connects.
@@ -46,7 +27,7 @@ struct PopulationAlarms {
     private var steps: [[Alarm]]
     private var cursor = 0
 
-    /// - Parameter duration: how long the simulation lasts. What would happen later is forgotten.
+    /// - Parameter duration: how long the simulation lasts. Alarms that are due later are dropped.
     init(from start: Timestamp, for duration: Duration) {
         self.start = start
         steps = Array(repeating: [], count: Int(duration.wholeMilliseconds / Self.step) + 1)
