@@ -7,13 +7,15 @@ import Signaling
 
 /// The relays of this node: carries out on the media plane what ``RelayBook`` decides, and posts what the other ends need. It is used on
 /// the event loop of the gateway.
-final class ClusterRelays: RelayLetterReceiver {
+final class ClusterRelays: NodeRelay {
     private var book: RelayBook
     private let media: MediaPlane
     private let logger: Logger
     /// Passes inputs to the rules.
     private let submit: (Input) -> Void
     private var hasStopped = false
+    /// The nodes of which the rules know that media can cross to them; nil if nothing was said yet.
+    private var announced: Set<NodeTag>?
 
     /// - Parameter own: what this node publishes.
     init(of tag: NodeTag, _ own: NodeRelays, _ media: MediaPlane, logger: Logger, submit: @escaping (Input) -> Void) {
@@ -42,10 +44,25 @@ final class ClusterRelays: RelayLetterReceiver {
     func read(_ records: [NodeTag: NodeRecord]) {
         guard !hasStopped else { return }
         carryOut(book.read(records.compactMapValues(\.relays)))
+        announce()
     }
 
     /// The life of another node is over.
-    func ended(_ life: NodeTag) { carryOut(book.ended(life)) }
+    func ended(_ life: NodeTag) {
+        guard !hasStopped else { return }
+        carryOut(book.ended(life))
+        announce()
+    }
+
+    /// The rules have given a command to the media plane of this node.
+    func note(_ command: MediaCommand) {
+        guard !hasStopped else { return }
+        switch command {
+        case .publish(let stream, _, let client, _, _, _): carryOut(book.published(stream, by: client))
+        case .unpublish(let stream, let client): carryOut(book.unpublished(stream, by: client))
+        case .offer, .close, .estimate, .leave, .update, .subscribe, .unsubscribe: break
+        }
+    }
 
     func receive(_ event: RelayLetter, from life: NodeTag) {
         guard !hasStopped else { return }
@@ -69,7 +86,16 @@ final class ClusterRelays: RelayLetterReceiver {
             logger.info(
                 isConnected ? "Relay connected" : "Relay interrupted",
                 metadata: ["node": "\(id.node)", "index": "\(id.index)"])
+            announce()
         }
+    }
+
+    /// Lets the rules know to which nodes media can cross.
+    private func announce() {
+        let nodes = book.connectedLives
+        guard nodes != announced else { return }
+        announced = nodes
+        submit(.mediaCrosses(to: nodes))
     }
 
     private func carryOut(_ effects: [RelayBook.Effect]) {
@@ -81,6 +107,10 @@ final class ClusterRelays: RelayLetterReceiver {
                 guard let credentials = ICECredentials(ufrag: letter.ufrag, password: letter.password) else { continue }
                 let id = RelayID(node: life.node, index: letter.index)
                 media.receiveRelayCredentials(id, attempt: letter.attempt, credentials)
+            case .pull(let client, let index, let life):
+                media.pull(client, over: RelayID(node: life.node, index: UInt8(clamping: index)))
+            case .stopPulling(let client, let index, let life):
+                media.stopPulling(client, over: RelayID(node: life.node, index: UInt8(clamping: index)))
             }
         }
     }

@@ -1,10 +1,12 @@
 import Cluster
 import Signaling
+import Wire
 
 /// The rules for the relays of a node: which are open, and to which life of each other node.
 ///
 /// A relay is opened when the record of the other node was read, and closed when the other life is over, or when the node has begun
-/// another one. A record that is missing closes nothing: Redis may be away, and relays do not need it.
+/// another one. A record that is missing closes nothing: Redis may be away, and relays do not need it. A client of another node is
+/// pulled over all relays to it while it has streams here.
 struct RelayBook: Equatable, Sendable {
     /// What the shell has to do, in order.
     enum Effect: Equatable, Sendable {
@@ -14,6 +16,10 @@ struct RelayBook: Equatable, Sendable {
         case close(index: Int, to: NodeTag)
         /// Pass the credentials of the other end on to this one, which is open.
         case receive(RelayCredentials, from: NodeTag)
+        /// Let the streams of this client of the other node arrive over the relay with this index.
+        case pull(ConnectionID, index: Int, from: NodeTag)
+        /// They must not arrive any more.
+        case stopPulling(ConnectionID, index: Int, from: NodeTag)
     }
 
     /// The states of a relay, for the metrics.
@@ -43,6 +49,8 @@ struct RelayBook: Equatable, Sendable {
     /// One life of each other node, keyed by the node's number.
     private var peers: [UInt16: Peer] = [:]
     private var early: [UInt16: Early] = [:]
+    /// For each other life, its clients that have streams on this node's media plane, with these streams.
+    private var streams: [NodeTag: [ConnectionID: Set<StreamID>]] = [:]
     /// The last life of each node that is known to be over, keyed by the node's number.
     private var lastEnded: [UInt16: UInt32] = [:]
 
@@ -56,6 +64,11 @@ struct RelayBook: Equatable, Sendable {
     func indices(to life: NodeTag) -> [Int] {
         guard let peer = peers[life.node], peer.life == life else { return [] }
         return peer.relays.keys.sorted()
+    }
+
+    /// The lives to which all relays are connected.
+    var connectedLives: Set<NodeTag> {
+        Set(peers.values.filter { $0.relays.values.allSatisfy(\.self) }.map(\.life))
     }
 
     /// The number of relays in each state.
@@ -80,6 +93,7 @@ struct RelayBook: Equatable, Sendable {
             peers[life.node] = Peer(life: life, relays: relays)
             effects += plan.map { Effect.open($0, to: life, theirs) }
             effects += takeEarly(of: life)
+            for client in (streams[life] ?? [:]).keys.sorted() { effects += pull(client, from: life) }
         }
         return effects
     }
@@ -117,7 +131,30 @@ struct RelayBook: Equatable, Sendable {
         if peers[node]?.relays[index] != nil { peers[node]?.relays[index] = isConnected }
     }
 
+    /// A stream was published on this node's media plane. If the client is on another node, its streams arrive over the relays to it. Which
+    /// of them has the client's media loop is not known here.
+    mutating func published(_ stream: StreamID, by client: ConnectionID) -> [Effect] {
+        guard let life = client.tag(unless: tag) else { return [] }
+        let isFirst = streams[life]?[client] == nil
+        streams[life, default: [:]][client, default: []].insert(stream)
+        return isFirst ? pull(client, from: life) : []
+    }
+
+    /// A stream is no longer published here.
+    mutating func unpublished(_ stream: StreamID, by client: ConnectionID) -> [Effect] {
+        guard let life = client.tag(unless: tag), streams[life]?[client]?.remove(stream) != nil,
+            streams[life]?[client]?.isEmpty == true
+        else { return [] }
+        streams[life]?[client] = nil
+        if streams[life]?.isEmpty == true { streams[life] = nil }
+        return indices(to: life).map { .stopPulling(client, index: $0, from: life) }
+    }
+
     // MARK: Parts
+
+    private func pull(_ client: ConnectionID, from life: NodeTag) -> [Effect] {
+        indices(to: life).map { .pull(client, index: $0, from: life) }
+    }
 
     /// Whether this life is later than those of its node that are known. Lives are numbered across all nodes.
     private func isNew(_ life: NodeTag) -> Bool {

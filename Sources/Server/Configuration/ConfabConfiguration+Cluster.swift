@@ -97,6 +97,6 @@ extension Setting {
         Setting(
             "cluster.relays", \.cluster.relays, .boolean,
             "Whether this node connects its media to that of other nodes, over UDP.",
-            "Only nodes that have it too are connected. Rooms do not use it yet. See media.relayAddress."),
+            "Rooms then span the nodes that have it. See media.relayAddress and docs/cluster.md."),
     ]
 }

@@ -14,10 +14,12 @@ protocol LetterPost: AnyObject {
 
 extension RedisPost: LetterPost {}
 
-/// Gets what other nodes have posted about relays. `HubRunner` calls this on its event loop.
-protocol RelayLetterReceiver: AnyObject {
+/// The relays between this node and the others, over which media crosses. `HubRunner` calls this on its event loop.
+protocol NodeRelay: AnyObject {
     /// Handles an event about a relay between this node and the life that has posted it.
     func receive(_ event: RelayLetter, from life: NodeTag)
+    /// Notes a command that the media plane of this node has got.
+    func note(_ command: MediaCommand)
 }
 
 // What other nodes have posted.

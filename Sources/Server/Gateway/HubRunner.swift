@@ -37,7 +37,7 @@ final class HubRunner {
     /// Posts letters to the other nodes of the cluster. Set when the server starts; nil without a cluster.
     var post: (any LetterPost)?
     /// The relays to the other nodes of the cluster. Set when the server starts; nil if this node has none.
-    var relays: (any RelayLetterReceiver)?
+    var relays: (any NodeRelay)?
     private let media: MediaPlane?
     private(set) var sockets = SocketTable()
     var inputs: Deque<Input> = []
@@ -318,7 +318,9 @@ final class HubRunner {
         case .reply(let id, let reply): sockets[id]?.reply(reply)
         case .answer(let id, let reply): sockets[id]?.answer(reply)
         case .deleteFile(let file): roomFiles?.delete(file)
-        case .media(let command): media?.perform(command)
+        case .media(let command):
+            media?.perform(command)
+            relays?.note(command)
         case .recording(let command): recorder?.send(command)
         case .broadcast(let command): broadcaster?.send(command)
         case .composeAhead(let archive): composer?.composeAhead(archive)

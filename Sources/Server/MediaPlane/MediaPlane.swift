@@ -1,3 +1,4 @@
+import Cluster
 import Datagrams
 import Foundation
 import Logging
@@ -50,6 +51,8 @@ final class MediaPlane: Sendable {
         /// The number of loops.
         var loops = 1
         var address: IPAddress?
+        /// The life of this node; nil without a cluster.
+        var tag: NodeTag?
         /// The address for other nodes; nil for the advertised ones.
         var relayAddress: IPAddress?
         var publicHost: String?
@@ -104,7 +107,7 @@ final class MediaPlane: Sendable {
         notes = addresses.notes + opened.notes
         self.onEvent = onEvent
         self.inboxes = inboxes
-        placement = Mutex(LoopPlacement(loops: settings.loops))
+        placement = Mutex(LoopPlacement(loops: settings.loops, tag: settings.tag))
         let wait = MediaWait()
         let places = StreamPlaces(limit: settings.maxConnections)
         let isAlone = inboxes.count == 1

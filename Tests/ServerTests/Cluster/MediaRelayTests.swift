@@ -69,11 +69,12 @@ struct MediaRelayTests {
                     of: Self.tags[index], NodeRelays(plane), plane,
                     logger: Logger(label: "relays") { _ in SwiftLogNoOpLogHandler() }
                 ) { [unowned nodes] input in
-                    guard case .relay(let event, Self.tags[1 - index]) = input else {
-                        Issue.record("\(input)")
-                        return
+                    switch input {
+                    case .relay(let event, Self.tags[1 - index]):
+                        nodes.all[1 - index].receive(event, from: Self.tags[index])
+                    case .mediaCrosses(let others): nodes.crossing[index] = others
+                    default: Issue.record("\(input)")
                     }
-                    nodes.all[1 - index].receive(event, from: Self.tags[index])
                 }
                 nodes.all.append(relays)
                 relays.start(on: loop)
@@ -94,6 +95,8 @@ struct MediaRelayTests {
         try await until("all relays are connected") {
             try await loop.submit { nodes.value.all.allSatisfy { $0.counts == [.connected: 2] } }.get()
         }
+        let crossing = try await loop.submit { nodes.value.crossing }.get()
+        #expect(crossing == [0: [Self.tags[1]], 1: [Self.tags[0]]])
         try await loop.submit { nodes.value.all[0].ended(Self.tags[1]) }.get()
         try await until("the other node notices it") {
             try await loop.submit {
@@ -137,4 +140,6 @@ struct MediaRelayTests {
 /// Both nodes of a test. Used on one event loop.
 private final class RelayingNodes {
     var all: [ClusterRelays] = []
+    /// To which nodes media can cross, as the relays of each node said last.
+    var crossing: [Int: Set<NodeTag>] = [:]
 }

@@ -1,6 +1,7 @@
 import Cluster
 import Signaling
 import Testing
+import Wire
 
 @testable import Server
 
@@ -28,6 +29,8 @@ struct RelayBookTests {
             case .open(let relay, let life, _): "open \(relay.index) to \(life)"
             case .close(let index, let life): "close \(index) to \(life)"
             case .receive(let credentials, let life): "\(credentials.index).\(credentials.attempt) of \(life)"
+            case .pull(let client, let index, let life): "pull \(client.low) over \(index) from \(life)"
+            case .stopPulling(let client, let index, let life): "stop \(client.low) over \(index) from \(life)"
             }
         }
     }
@@ -104,5 +107,58 @@ struct RelayBookTests {
         #expect(book.receive(credentials(0), from: Self.third).isEmpty)
         _ = book.ended(Self.third)
         #expect(book.read([Self.third: node(loops: 1)]).isEmpty)
+    }
+
+    // MARK: Streams of other nodes
+
+    private func client(_ tag: NodeTag, _ low: UInt64) -> ConnectionID {
+        ConnectionID(high: tag.rawValue << 24 | 5, low: low)
+    }
+
+    private func stream(_ low: UInt64) -> StreamID { StreamID(high: 1, low: low) }
+
+    @Test("a client of another node is pulled over all relays to it while it has streams here")
+    func pulling() {
+        var book = book
+        _ = book.read([Self.first: node(loops: 2)])
+        #expect(book.published(stream(1), by: client(Self.own, 1)).isEmpty)
+        #expect(book.published(stream(1), by: ConnectionID(high: 7, low: 7)).isEmpty)
+        let other = client(Self.first, 8)
+        #expect(summary(book.published(stream(2), by: other)) == ["pull 8 over 0 from 1-3", "pull 8 over 1 from 1-3"])
+        #expect(book.published(stream(2), by: other).isEmpty && book.published(stream(3), by: other).isEmpty)
+        #expect(book.unpublished(stream(2), by: other).isEmpty && book.unpublished(stream(9), by: other).isEmpty)
+        let stops = book.unpublished(stream(3), by: other)
+        #expect(summary(stops) == ["stop 8 over 0 from 1-3", "stop 8 over 1 from 1-3"])
+        #expect(book.unpublished(stream(3), by: other).isEmpty)
+    }
+
+    @Test("if the relays are opened only later, they pull the clients then")
+    func pullingLater() {
+        var book = book
+        for low in [UInt64(9), 8] { #expect(book.published(stream(low), by: client(Self.first, low)).isEmpty) }
+        #expect(book.published(stream(1), by: client(Self.third, 1)).isEmpty)
+        #expect(
+            summary(book.read([Self.first: node(loops: 1)])) == [
+                "open 0 to 1-3", "pull 8 over 0 from 1-3", "pull 9 over 0 from 1-3",
+            ])
+        // The end of the relays ends what they pull.
+        #expect(summary(book.ended(Self.first)) == ["close 0 to 1-3"])
+        #expect(book.unpublished(stream(8), by: client(Self.first, 8)).isEmpty)
+    }
+
+    @Test("media can cross to a node when all relays to it are connected")
+    func crossing() {
+        var book = book
+        _ = book.read([Self.first: node(loops: 2), Self.third: node(loops: 1)])
+        #expect(book.connectedLives.isEmpty)
+        book.noted(0, of: 1, isConnected: true)
+        book.noted(0, of: 3, isConnected: true)
+        #expect(book.connectedLives == [Self.third])
+        book.noted(1, of: 1, isConnected: true)
+        #expect(book.connectedLives == [Self.first, Self.third])
+        book.noted(0, of: 3, isConnected: false)
+        #expect(book.connectedLives == [Self.first])
+        _ = book.ended(Self.first)
+        #expect(book.connectedLives.isEmpty)
     }
 }
