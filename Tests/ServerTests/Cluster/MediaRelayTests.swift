@@ -3,22 +3,92 @@ import Logging
 import NIOCore
 import NIOPosix
 import RTC
-import Signaling
 import SFU
+import Signaling
 import Synchronization
 import TestSupport
 import Testing
+import Wire
 
 @testable import Server
 
-@Suite("Relays between the media planes of two nodes", .timeLimit(.minutes(2)))
+@Suite("Relays between the media planes of two nodes", .ownThreads, .timeLimit(.minutes(2)))
 struct MediaRelayTests {
+    private static let ssrc: UInt32 = 77
     private static let tags = [NodeTag(node: 1, life: 1)!, NodeTag(node: 2, life: 2)!]
 
-    private func plane(loops: Int) throws -> MediaPlane {
+    private func plane(loops: Int, tag: NodeTag? = nil, _ heard: HeardEvents = HeardEvents()) throws -> MediaPlane {
         var settings = MediaPlane.Settings(port: 0, address: IPAddress("127.0.0.1"))
-        settings.loops = loops
-        return try MediaPlane(settings, logger: Logger(label: "media") { _ in SwiftLogNoOpLogHandler() }) { _ in }
+        (settings.loops, settings.tag) = (loops, tag)
+        return try MediaPlane(settings, logger: Logger(label: "media") { _ in SwiftLogNoOpLogHandler() }) { event in
+            heard.add(event)
+        }
+    }
+
+    /// Opens the relays between two nodes, and waits until they are connected. What a node posts is there at once.
+    private func connect(_ planes: [MediaPlane]) async throws -> NIOLoopBound<RelayingNodes> {
+        let loop = MultiThreadedEventLoopGroup.singleton.next()
+        let nodes = try await loop.submit {
+            let nodes = RelayingNodes()
+            for (index, plane) in planes.enumerated() {
+                let relays = ClusterRelays(
+                    of: Self.tags[index], NodeRelays(plane), plane,
+                    logger: Logger(label: "relays") { _ in SwiftLogNoOpLogHandler() }
+                ) { [unowned nodes] input in
+                    switch input {
+                    case .relay(let event, Self.tags[1 - index]):
+                        nodes.all[1 - index].receive(event, from: Self.tags[index])
+                    case .mediaCrosses(let others): nodes.crossing[index] = others
+                    default: Issue.record("\(input)")
+                    }
+                }
+                nodes.all.append(relays)
+                relays.start(on: loop)
+            }
+            return NIOLoopBound(nodes, eventLoop: loop)
+        }.get()
+        let records = planes.enumerated().map { index, plane in
+            var record = NodeRecord(
+                tag: Self.tags[index], url: "", socketAddress: "", region: "", version: "1",
+                letters: .init(speaks: 1, reads: 1...1))
+            record.relays = NodeRelays(plane)
+            return record
+        }
+        // The second node reads later, and has the credentials of the first one until then.
+        for index in 0...1 {
+            try await loop.submit { nodes.value.all[index].read([Self.tags[1 - index]: records[1 - index]]) }.get()
+        }
+        let count = planes.map(\.udpPorts.count).max() ?? 0
+        try await until("all relays are connected") {
+            try await loop.submit { nodes.value.all.allSatisfy { $0.counts == [.connected: count] } }.get()
+        }
+        return nodes
+    }
+
+    /// Negotiates a peer connection with one audio section. Returns the address of the server's end.
+    private func negotiate(
+        _ line: MediaLine, _ client: ConnectionID, _ side: MediaSide, _ plane: MediaPlane, _ heard: HeardEvents
+    ) async throws -> TransportAddress {
+        let source = LocalSource(ssrc: Self.ssrc, rtxSSRC: nil, msid: MediaStreamID(stream: "s", track: "t"))
+        let section = OfferedMedia.audio(
+            mid: "a", side == .send ? .sendonly : .recvonly, source: side == .send ? source : nil)
+        let local = LocalParameters(
+            ufrag: line.local.ufrag, pwd: line.local.password, fingerprint: line.transport.localFingerprint,
+            candidates: [], sessionID: 1, cname: "c")
+        let offer = RTC.offer([section], local: local)
+        plane.perform(.offer(client, in: nil, re: 1, side, sdp: offer.text))
+        var text: String?
+        try await until("the offer is answered") {
+            for case .answered(client, _, _, let sdp) in heard.all { text = sdp }
+            return text != nil
+        }
+        let answer = try RTC.SessionDescription(parsing: #require(text))
+        let remote = try RTC.accept(answer, to: offer).remote
+        let server = try #require(answer.sections.first?.transport.candidates.first).address
+        line.transport.setRemote(
+            try #require(ICECredentials(ufrag: remote.ufrag, password: remote.pwd)), fingerprint: remote.fingerprint)
+        line.transport.add(Path(socket: 0, remote: server), priority: 1)
+        return server
     }
 
     @Test("connect by what the nodes' records say, and a node notices that the other one has closed them")
@@ -60,41 +130,8 @@ struct MediaRelayTests {
     func lives() async throws {
         let planes = [try plane(loops: 1), try plane(loops: 2)]
         defer { for plane in planes { plane.stop() } }
-        let loop = MultiThreadedEventLoopGroup.singleton.next()
-        /// What each node has posted to the other one, which is there at once.
-        let nodes = try await loop.submit {
-            let nodes = RelayingNodes()
-            for (index, plane) in planes.enumerated() {
-                let relays = ClusterRelays(
-                    of: Self.tags[index], NodeRelays(plane), plane,
-                    logger: Logger(label: "relays") { _ in SwiftLogNoOpLogHandler() }
-                ) { [unowned nodes] input in
-                    switch input {
-                    case .relay(let event, Self.tags[1 - index]):
-                        nodes.all[1 - index].receive(event, from: Self.tags[index])
-                    case .mediaCrosses(let others): nodes.crossing[index] = others
-                    default: Issue.record("\(input)")
-                    }
-                }
-                nodes.all.append(relays)
-                relays.start(on: loop)
-            }
-            return NIOLoopBound(nodes, eventLoop: loop)
-        }.get()
-        let records = planes.enumerated().map { index, plane in
-            var record = NodeRecord(
-                tag: Self.tags[index], url: "", socketAddress: "", region: "", version: "1",
-                letters: .init(speaks: 1, reads: 1...1))
-            record.relays = NodeRelays(plane)
-            return record
-        }
-        // The second node reads later, and has the credentials of the first one until then.
-        for index in 0...1 {
-            try await loop.submit { nodes.value.all[index].read([Self.tags[1 - index]: records[1 - index]]) }.get()
-        }
-        try await until("all relays are connected") {
-            try await loop.submit { nodes.value.all.allSatisfy { $0.counts == [.connected: 2] } }.get()
-        }
+        let nodes = try await connect(planes)
+        let loop = nodes.eventLoop
         let crossing = try await loop.submit { nodes.value.crossing }.get()
         #expect(crossing == [0: [Self.tags[1]], 1: [Self.tags[0]]])
         try await loop.submit { nodes.value.all[0].ended(Self.tags[1]) }.get()
@@ -105,6 +142,37 @@ struct MediaRelayTests {
         }
         try await loop.submit { for relays in nodes.value.all { relays.stop() } }.get()
         #expect(try await loop.submit { nodes.value.all.allSatisfy { $0.counts == [:] } }.get())
+    }
+
+    @Test("carry audio from a client of one node to a subscriber on the other one", arguments: [[1, 1], [2, 3]])
+    func audio(loops: [Int]) async throws {
+        let heard = [HeardEvents(), HeardEvents()]
+        let planes = try (0...1).map { try plane(loops: loops[$0], tag: Self.tags[$0], heard[$0]) }
+        defer { for plane in planes { plane.stop() } }
+        let nodes = try await connect(planes)
+        let certificate = try #require(DTLSCertificate.make())
+        let lines = [try MediaLine(certificate), try MediaLine(certificate)]
+        let clients = Self.tags.map { ConnectionID(high: $0.rawValue << 24, low: 1) }
+        var servers: [TransportAddress] = []
+        for (index, side) in [MediaSide.send, .receive].enumerated() {
+            servers.append(try await negotiate(lines[index], clients[index], side, planes[index], heard[index]))
+        }
+        // What the session's node lets both do.
+        let (stream, mids) = (StreamID(high: 1, low: 1), MediaMids(audio: "a"))
+        let publish = MediaCommand.publish(stream, .unset, by: clients[0], mids, audio: true, video: false)
+        for plane in planes { plane.perform(publish) }
+        try await nodes.eventLoop.submit { for relays in nodes.value.all { relays.note(publish) } }.get()
+        planes[1].perform(.subscribe(stream, .unset, by: clients[1], mids, audio: true, video: false))
+        var sequence: UInt16 = 0
+        try await until("the subscriber has heard 100 packets") {
+            for (line, server) in zip(lines, servers) { line.turn(server) }
+            sequence &+= 1
+            lines[0].speak(sequence, ssrc: Self.ssrc)
+            return lines[1].packets >= 100
+        }
+        try await until("the packets are counted") { planes[0].counters.router.packetsRelayed > 0 }
+        for line in lines { line.transport.close(sink: line) }
+        try await nodes.eventLoop.submit { for relays in nodes.value.all { relays.stop() } }.get()
     }
 
     @Test("are not opened by a record that says nothing usable")
@@ -142,4 +210,12 @@ private final class RelayingNodes {
     var all: [ClusterRelays] = []
     /// To which nodes media can cross, as the relays of each node said last.
     var crossing: [Int: Set<NodeTag>] = [:]
+}
+
+/// The events that a media plane has reported.
+private final class HeardEvents: Sendable {
+    private let events = Mutex<[MediaEvent]>([])
+
+    var all: [MediaEvent] { events.withLock { $0 } }
+    func add(_ event: MediaEvent) { events.withLock { $0.append(event) } }
 }
