@@ -30,6 +30,9 @@ struct DistantRooms: Equatable, Sendable {
     /// The nodes to which media can cross. Nil until this node has relays: then no room spans nodes.
     var nodes: Set<NodeTag>?
     private var seats: [ConnectionID: Seat] = [:]
+    /// The joins of each client that were posted and are not answered, with the nodes that must answer them, keyed by the number of the
+    /// request. A client's budget for joins limits them.
+    private var joins: [ConnectionID: [UInt64: NodeTag]] = [:]
     private var sessions: [SessionID: Session] = [:]
     private(set) var streams: [StreamID: Stream] = [:]
 
@@ -39,8 +42,29 @@ struct DistantRooms: Equatable, Sendable {
     func seat(of client: ConnectionID) -> Seat? { seats[client] }
     /// Returns the node of a session in which clients of this node are, if it is another one.
     func node(of session: SessionID) -> NodeTag? { sessions[session]?.tag }
-    /// Returns the clients with a seat on this node, in a fixed order.
-    func clients(on tag: NodeTag) -> [ConnectionID] { seats.filter { $0.value.tag == tag }.map(\.key).sorted() }
+    /// Returns the clients that have a seat on this node or wait for its answer to a join, in a fixed order.
+    func clients(on tag: NodeTag) -> [ConnectionID] {
+        let seated = seats.filter { $0.value.tag == tag }.map(\.key)
+        let waiting = joins.filter { $0.value.values.contains(tag) }.map(\.key)
+        return Set(seated + waiting).sorted()
+    }
+
+    // MARK: Joins
+
+    /// A join was posted to a node.
+    mutating func posted(_ request: Request, to tag: NodeTag) { joins[request.client, default: [:]][request.re] = tag }
+
+    /// A node has answered a request.
+    mutating func answered(_ client: ConnectionID, re: UInt64?, by tag: NodeTag) {
+        guard let re, joins[client]?[re] == tag else { return }
+        joins[client]?[re] = nil
+        if joins[client]?.isEmpty == true { joins[client] = nil }
+    }
+
+    /// Forgets the joins that a node has not answered.
+    mutating func forgetJoins(of client: ConnectionID, to tag: NodeTag) {
+        for (re, node) in joins[client] ?? [:] where node == tag { answered(client, re: re, by: tag) }
+    }
 
     // MARK: Seats
 

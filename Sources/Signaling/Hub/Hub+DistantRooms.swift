@@ -8,14 +8,28 @@ import Wire
 // MARK: - On the node of the client
 
 extension Hub {
-    /// Whether this letter may be posted to the node of its room, instead of redirecting the client there.
-    func mayCross(_ letter: Letter, to tag: NodeTag) -> Bool {
+    /// Posts a join to the node of its room, if that is possible, instead of redirecting the client there. Returns whether it did.
+    mutating func crosses(_ letter: Letter, to tag: NodeTag) -> Bool {
         guard let own = context.tag, distant.nodes?.contains(tag) == true,
             case .roomRegistry(.join(let application)) = letter
         else { return false }
         let client = application.applicant.client
         // Clients of PerchRTC's protocol have ids that no other node can route.
-        return !client.isPerch && client.tag(unless: own) == nil
+        guard !client.isPerch, client.tag(unless: own) == nil else { return false }
+        distant.posted(application.request, to: tag)
+        context.post(letter, to: tag)
+        return true
+    }
+
+    /// Notes what a letter of another node says about a client of this one.
+    mutating func note(_ event: ClientEvent, for client: ConnectionID, from tag: NodeTag) {
+        switch event {
+        case .room(let seat): distant.sit(client, on: seat, at: tag)
+        case .deliver(let message): distant.answered(client, re: message.re, by: tag)
+        case .joinRefused(let re, _, _): distant.answered(client, re: re, by: tag)
+        case .expel: distant.forgetJoins(of: client, to: tag)
+        default: break
+        }
     }
 
     /// Returns the node to which a letter to a room or its session is posted, because the client that it concerns has its seat there.
@@ -90,13 +104,17 @@ extension Hub {
 extension Hub {
     /// A node is lost, or letters between it and this node were. What both know of each other's rooms is no longer the same, so the
     /// clients in these rooms begin again.
-    mutating func distantLost(_ tag: NodeTag) {
+    mutating func distantLost(_ tag: NodeTag, isOver: Bool) {
         guard distant.isOn else { return }
         for client in distant.clients(on: tag) {
-            guard let name = distant.seat(of: client)?.name else { continue }
-            distant.leave(client)
-            context.tell(.client(client, .room(nil)))
-            context.tell(.client(client, .expel(.elsewhere(.room(name), at: nil), .serviceRestart)))
+            // A join that nobody will answer ends with the connection too.
+            distant.forgetJoins(of: client, to: tag)
+            if let seat = distant.seat(of: client), seat.tag == tag {
+                distant.leave(client)
+                context.tell(.client(client, .room(nil)))
+                if !isOver { context.post(.room(seat.name, .gone(client)), to: tag) }
+            }
+            context.tell(.client(client, .expel(.placesUnavailable, .serviceRestart)))
         }
         for stream in distant.removeStreams(of: tag) { context.media(.unpublish(stream.id, by: stream.publisher)) }
         removeMembers(of: tag)

@@ -175,9 +175,9 @@ extension Hub {
         if places?.waitsOn(machine, heldBy: tag, rules: context.rules, now: context.now) == true { return }
         let hasMoved = places?.hasMoved(machine) == true
         for waiting in places?.giveUp(machine) ?? [] {
-            if waiting.letter.travels || mayCross(waiting.letter, to: tag) {
+            if waiting.letter.travels {
                 context.post(waiting.letter, to: tag)
-            } else {
+            } else if !crosses(waiting.letter, to: tag) {
                 refuse(waiting.letter, refusal(of: waiting, machine, at: tag, hasMoved: hasMoved))
             }
         }
@@ -244,7 +244,9 @@ extension Hub {
         places?.hurry(now: context.now)
         reachAgain()
         contactsLost(on: tag, isOver: true)
-        distantLost(tag)
+        // The registry may still answer that a room is there.
+        distant.nodes?.remove(tag)
+        distantLost(tag, isOver: true)
     }
 }
 

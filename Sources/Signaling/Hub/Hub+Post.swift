@@ -56,7 +56,7 @@ extension Hub {
         // The client of an earlier life of this node is gone.
         case .client(let id, let event):
             guard id.tag(unless: own) == nil else { return }
-            if case .room(let seat) = event, distant.isOn { distant.sit(id, on: seat, at: tag) }
+            if distant.isOn { note(event, for: id, from: tag) }
             context.tell(letter)
         case .clients(let ids, let message):
             context.tell(.clients(ids.filter { $0.tag(unless: own) == nil }, message))

@@ -203,7 +203,7 @@ extension Hub {
         case .received(let letter, let tag): received(letter, from: tag)
         case .lettersLost(let tag):
             contactsLost(on: tag, isOver: false)
-            distantLost(tag)
+            distantLost(tag, isOver: false)
         case .mediaCrosses(let nodes): distant.nodes = nodes
         case .relay(let event, let tag): post(event, to: tag)
         case .draining(let isDraining): drain(isDraining)

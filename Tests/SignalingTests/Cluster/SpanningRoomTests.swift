@@ -247,6 +247,20 @@ import Wire
             })
     }
 
+    @Test func aJoinThatANodeDoesNotAnswerEndsWithTheNode() throws {
+        _ = enter(at: 1)
+        let other = world.arrive(at: 2)
+        world.pass(.milliseconds(500))
+        let before = try connection(other)
+        world.kill(world.nodes[0])
+        other.want(.room(RoomName("kitchen")!))
+        world.pass(.seconds(1))
+        #expect(!other.isInRoom && other.failures.isEmpty)
+        world.pass(.seconds(10))
+        #expect(other.isInRoom)
+        #expect(try connection(other) != before)
+    }
+
     @Test func whenLettersBetweenTwoNodesAreLostTheirPeopleBeginAgain() throws {
         let (host, other) = (enter(at: 1), enter(at: 2))
         let session = try joinSession(host)
