@@ -66,13 +66,37 @@ struct ComposedAheadTests {
             #expect(try await step(0, at: 15_100) == .done)
             // A line with an earlier time that was not there.
             var lines = log(until: 20_000, isComplete: true).lines
-            lines.insert(ArchiveLogLine(.layout(ArchiveLayout("horizontalPresentation")), at: .milliseconds(3_000)), at: 4)
+            lines.insert(
+                ArchiveLogLine(.layout(ArchiveLayout("horizontalPresentation")), at: .milliseconds(3_000)), at: 4)
             try archive.record("x.webm", picture: "x.ivf", sound: "x.opus", isFinished: true)
             let result = try await archive.compose(ArchiveLog(lines))
             #expect(result.kept == 0, "the first chunk has another layout in it")
             #expect(try await step(0, at: 15_100) == .ended)
             try FileManager.default.removeItem(atPath: archive.path(ArchiveFileName.log))
             #expect(try await step(0, at: 15_100) == .ended)
+        }
+    }
+
+    @Test("an archive with a manifest has ended, also if its log has no last line")
+    func manifest() async throws {
+        try await TestArchive.with { archive in
+            try archive.write(log(until: 20_000, isComplete: false).bytes, to: ArchiveFileName.log)
+            try archive.write(Array("{}".utf8), to: ArchiveFileName.manifest)
+            let now = Timestamp(milliseconds: Self.began + 75_000)
+            #expect(try await archive.job().compose(chunk: 0, at: now) == .ended)
+        }
+    }
+
+    @Test("a look at an archive of which no chunk is settled leaves its folder as it is")
+    func noTrace() async throws {
+        try await TestArchive.with { archive in
+            try archive.write(log(until: 20_000, isComplete: false).bytes, to: ArchiveFileName.log)
+            let job = archive.job(ffmpeg: "/no/ffmpeg")
+            for time: Int64 in [0, 14_900] {
+                let now = Timestamp(milliseconds: Self.began + time)
+                #expect(try await job.compose(chunk: 0, at: now) == .tooEarly)
+            }
+            #expect(try FileManager.default.contentsOfDirectory(atPath: archive.folder) == [ArchiveFileName.log])
         }
     }
 

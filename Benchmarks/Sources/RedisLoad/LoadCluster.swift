@@ -64,7 +64,9 @@ struct LoadCluster {
     // MARK: Letters
 
     /// Posts letters for a while, and prints what that costs Redis.
-    func measure(_ traffic: Traffic, for duration: TimeAmount) async throws {
+    ///
+    /// - Parameter goal: for the CPU time of Redis. Empty for none.
+    func measure(_ traffic: Traffic, for duration: TimeAmount, goal: String) async throws {
         let tags = nodes.map(\.tag)
         for node in nodes { try await node.begin(traffic, to: tags.filter { $0 != node.tag }, people: people) }
         try await pass(Self.warmUp)
@@ -76,7 +78,7 @@ struct LoadCluster {
         for node in nodes { try await node.end() }
         try await waitForLetters()
         let figures = try await read()
-        report(traffic, before, after, delays: figures.counts.flatMap(\.delays))
+        report(traffic, before, after, delays: figures.counts.flatMap(\.delays), goal: goal)
     }
 
     private func pass(_ duration: TimeAmount) async throws {
@@ -92,7 +94,7 @@ struct LoadCluster {
         throw Failure(description: "Letters have not arrived.")
     }
 
-    private func report(_ traffic: Traffic, _ before: Reading, _ after: Reading, delays: [Double]) {
+    private func report(_ traffic: Traffic, _ before: Reading, _ after: Reading, delays: [Double], goal: String) {
         let seconds = (after.time - before.time).seconds
         let letters = Double(after.received - before.received)
         let busy = after.redisSeconds - before.redisSeconds
@@ -103,7 +105,7 @@ struct LoadCluster {
         func often(_ command: String) -> Double {
             Double((after.commands[command] ?? 0) - (before.commands[command] ?? 0))
         }
-        row("CPU time of Redis, share of a core", "\((100 * busy / seconds).text(1)) %", traffic.goal)
+        row("CPU time of Redis, share of a core", "\((100 * busy / seconds).text(1)) %", goal)
         let posted = Double(after.posted - before.posted)
         row("letters posted and received in a second", "\((posted / seconds).text(0)), \((letters / seconds).text(0))")
         row("CPU time of Redis for a letter, with the places", "\((1e6 * busy / letters).text(1)) µs")

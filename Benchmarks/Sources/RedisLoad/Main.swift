@@ -9,15 +9,17 @@ import Glibc
 @main
 enum Main {
     static func main() async {
-        let numbers = CommandLine.arguments.dropFirst().map { Int($0) ?? 0 }
-        guard numbers.count == 7, numbers.allSatisfy({ $0 > 0 }) else {
-            print("usage: RedisLoad PORT PID PLACES LETTERS SECONDS NODES TURN")
+        let arguments = CommandLine.arguments.dropFirst()
+        let numbers = arguments.dropLast().map { Int($0) ?? 0 }
+        guard let goal = arguments.last, numbers.count == 7, numbers.allSatisfy({ $0 > 0 }) else {
+            print("usage: RedisLoad PORT PID PLACES LETTERS SECONDS NODES TURN GOAL")
             exit(64)
         }
         do {
             try await measure(
                 ServerProcess(name: "Redis", port: numbers[0], id: numbers[1]), places: numbers[2],
-                letters: numbers[3], seconds: Int64(numbers[4]), nodes: numbers[5], turn: Int64(numbers[6]))
+                letters: numbers[3], seconds: Int64(numbers[4]), nodes: numbers[5], turn: Int64(numbers[6]),
+                goal: goal)
         } catch {
             print("The measurement failed: \(error)")
             exit(1)
@@ -30,8 +32,9 @@ enum Main {
         fflush(nil)
     }
 
+    /// - Parameter goal: for the CPU time of Redis, with turns. Empty for none.
     private static func measure(
-        _ redis: ServerProcess, places: Int, letters: Int, seconds: Int64, nodes: Int, turn: Int64
+        _ redis: ServerProcess, places: Int, letters: Int, seconds: Int64, nodes: Int, turn: Int64, goal: String
     ) async throws {
         // One processor is left to Redis. A node of the server uses one event loop for Redis, too.
         let threads = max(1, min(nodes, Int(sysconf(Int32(_SC_NPROCESSORS_ONLN))) - 1))
@@ -41,8 +44,10 @@ enum Main {
         let cluster = LoadCluster(nodes: crowd, redis: redis, people: places)
         try await cluster.start()
         try await cluster.fill()
-        for mode in [Traffic.Turns.every(.milliseconds(turn)), .ofOneLetter] {
-            try await cluster.measure(Traffic(letters: letters, nodes: nodes, turns: mode), for: .seconds(seconds))
+        let modes: [(Traffic.Turns, String)] = [(.every(.milliseconds(turn)), goal), (.ofOneLetter, "")]
+        for (turns, goal) in modes {
+            let traffic = Traffic(letters: letters, nodes: nodes, turns: turns)
+            try await cluster.measure(traffic, for: .seconds(seconds), goal: goal)
         }
         row("memory of Redis at the end, at most", "\((redis.peakBytes() / 1e6).text(0)) MB")
         for node in crowd { await node.close() }

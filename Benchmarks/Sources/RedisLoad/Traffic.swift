@@ -42,13 +42,6 @@ struct Traffic {
         }
     }
 
-    var goal: String {
-        switch turns {
-        case .every: "under 40 %"
-        case .ofOneLetter: ""
-        }
-    }
-
     /// Returns the time until the next of events of which this many happen in a second.
     static func gap(perSecond rate: Double, using random: inout SplitMix64) -> TimeAmount {
         // No gap is longer than an hour, however rare the events are.

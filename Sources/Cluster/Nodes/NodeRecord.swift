@@ -88,6 +88,9 @@ public struct NodeRecord: Hashable, Codable, Sendable {
     /// What the node does, as a raw value of ``NodeCondition``. Text, because a release may publish one that an older release does not
     /// know. Nil if the release does not publish it.
     public var condition: String?
+    /// Whether an operator has taken the node out of service, also while ``condition`` is another one. Nil if the release does not
+    /// publish it.
+    public var isOutOfService: Bool?
     /// While the node drains: the milliseconds until it disconnects everyone.
     public var disconnectsInMs: Int64?
     /// The number of places that the node has. Nil if the release does not publish it.

@@ -21,19 +21,22 @@ extension ComposeJob {
     /// - Parameters:
     ///   - index: the number of the chunk.
     ///   - now: the time of day, by the clock of the recorder.
+    ///   - finder: finds ffmpeg. Use the same one for all chunks.
     /// - Throws: `ComposeError`, or `CancellationError` if the task is cancelled.
-    public func compose(chunk index: Int, at now: Timestamp) async throws -> Step {
-        guard FileManager.default.fileExists(atPath: "\(folder)/\(ArchiveFileName.log)") else { return .ended }
-        let files = try JobFiles(folder: URL(filePath: folder).standardizedFileURL.path)
-        defer { files.unlock() }
-        files.removeUnfinished()
-        let log = try log(files)
+    public func compose(
+        chunk index: Int, at now: Timestamp, finder: FFmpegFinder = FFmpegFinder()
+    ) async throws -> Step {
+        let directory = URL(filePath: folder).standardizedFileURL.path
+        let recorded = JobFiles(reading: directory)
+        // An archive with a manifest is complete. If the disk was full, its log may have no last line.
+        guard recorded.exists(ArchiveFileName.log), !recorded.exists(ArchiveFileName.manifest) else { return .ended }
+        let log = try log(recorded)
         guard !log.isComplete else { return .ended }
         let soFar = log.recordedTime(at: now).wholeMilliseconds
-        let plan = ComposePlan(log, facts: facts(of: log, files.factsSoFar), options: options, soFar: soFar)
+        let plan = ComposePlan(log, facts: facts(of: log, recorded.factsSoFar), options: options, soFar: soFar)
         guard plan.canvas.isPossible, index < plan.settled(at: soFar) else { return .tooEarly }
         let chunk = plan.chunks[index]
-        let clusters = files.clusters(of: [chunk])
+        let clusters = recorded.clusters(of: [chunk])
         let complete = log.completeFiles
         var ranges: [String: RecordedRange] = [:]
         for source in chunk.sources {
@@ -41,7 +44,11 @@ extension ComposeJob {
             guard let range = clusters[file].flatMap({ chunk.range(of: source, $0) }) else { return .tooEarly }
             ranges[file] = range
         }
-        let installation = try await FFmpegInstallation.find(ffmpeg)
+        let installation = try await finder.find(ffmpeg)
+        // Not earlier: most looks find nothing to do, and should leave the folder as it is.
+        let files = try JobFiles(folder: directory)
+        defer { files.unlock() }
+        files.removeUnfinished()
         let run = ComposeRun(job: self, files: files, plan: plan, clusters: clusters, ffmpeg: installation)
         try await run.settledChunk(index, ranges: ranges)
         return .done

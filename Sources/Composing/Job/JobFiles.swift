@@ -30,24 +30,29 @@ struct JobFiles: Sendable {
     static let minFree: UInt64 = 64 << 20
 
     let folder: String
-    /// Locked while this process works on the archive.
-    private let lock: Int32
+    /// Locked while this process works on the archive; nil if it only reads.
+    private let lock: Int32?
+
+    /// The files of an archive that this process only reads. Leaves the folder as it is.
+    init(reading folder: String) { (self.folder, lock) = (folder, nil) }
 
     /// - Throws: `busy` if another process has the archive's lock.
     init(folder: String) throws {
         self.folder = folder
         let work = "\(folder)/\(Self.work)"
         guard mkdir(work, 0o700) == 0 || errno == EEXIST else { throw Self.writeError(work) }
-        lock = open("\(work)/lock", O_CREAT | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        let lock = open("\(work)/lock", O_CREAT | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard lock >= 0 else { throw Self.writeError(work) }
         guard flock(lock, LOCK_EX | LOCK_NB) == 0 else {
             close(lock)
             throw ComposeError.busy
         }
+        self.lock = lock
     }
 
     /// Ends the lock, and leaves no empty folder.
     func unlock() {
+        guard let lock else { return }
         if names == ["lock"] { removeWork() }
         close(lock)
     }

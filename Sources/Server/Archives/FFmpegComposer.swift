@@ -19,11 +19,23 @@ final class FFmpegComposer: ArchiveComposer {
         let onUnusable = Mutex<(@Sendable () -> Void)?>(nil)
     }
 
+    /// What the composer learns from the machine. Tests replace it.
+    struct Surroundings: Sendable {
+        var now: @Sendable () -> ContinuousClock.Instant = { .now }
+        /// Waits until a time. Throws if the task is cancelled.
+        var sleep: @Sendable (_ time: ContinuousClock.Instant) async throws -> Void = { time in
+            try await Task.sleep(until: time, clock: .continuous)
+        }
+        /// The free space on the disk of a folder, in bytes; nil if it cannot be measured.
+        var freeSpace: @Sendable (_ folder: String) -> Int64? = { RecordingFolder.freeSpace($0) }
+    }
+
     /// Whether there was a command of this name at the start. If not, only individual archives can be started.
     let isInstalled: Bool
     private let waiting: Waiting
     private let wake: AsyncStream<Void>.Continuation
     private let worker: Task<Void, Never>
+    private let surroundings: Surroundings
 
     /// Looks for ffmpeg. Its version and its codecs are checked with each archive, and by ``check(onUnusable:)``.
     ///
@@ -35,7 +47,8 @@ final class FFmpegComposer: ArchiveComposer {
     ///   - report: receives `Input.composed`, `notComposed` and `composingWaits`. Called in no particular thread.
     init(
         _ name: String, folder: String, minFreeSpace: Int64 = 0, logger: Logger, retry: Duration = .seconds(60),
-        wallClock: @escaping @Sendable () -> Timestamp, report: @escaping @Sendable (Input) -> Void
+        surroundings: Surroundings = Surroundings(), wallClock: @escaping @Sendable () -> Timestamp,
+        report: @escaping @Sendable (Input) -> Void
     ) {
         let isInstalled = FFmpegInstallation.locate(name) != nil
         if !isInstalled {
@@ -45,9 +58,10 @@ final class FFmpegComposer: ArchiveComposer {
         let (signals, wake) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         let waiting = Waiting()
         (self.isInstalled, self.waiting, self.wake) = (isInstalled, waiting, wake)
+        self.surroundings = surroundings
         let loop = ComposeLoop(
             waiting: waiting, ffmpeg: name, folder: folder, space: RecordingSpace(minimum: minFreeSpace),
-            logger: logger, retry: retry, wallClock: wallClock, report: report)
+            logger: logger, retry: retry, surroundings: surroundings, wallClock: wallClock, report: report)
         worker = Task(priority: .background) { await loop.run(signals, wake) }
     }
 
@@ -62,7 +76,8 @@ final class FFmpegComposer: ArchiveComposer {
     }
 
     func composeAhead(_ archive: ArchiveRecord) {
-        waiting.archives.withLock { $0.appendRecorded(archive, now: .now) }
+        let now = surroundings.now()
+        waiting.archives.withLock { $0.appendRecorded(archive, now: now) }
         wake.yield()
     }
 
@@ -88,13 +103,18 @@ private struct ComposeLoop: Sendable {
     let waiting: FFmpegComposer.Waiting
     /// The path of ffmpeg, or the name of a command in `PATH`. It is looked for with each archive.
     let ffmpeg: String
+    /// Looks for it with each chunk of an archive that is being recorded.
+    let finder = FFmpegFinder()
     /// The folder of all archives.
     let folder: String
     let space: RecordingSpace
     let logger: Logger
     let retry: Duration
+    let surroundings: FFmpegComposer.Surroundings
     let wallClock: @Sendable () -> Timestamp
     let report: @Sendable (Input) -> Void
+
+    private var now: ContinuousClock.Instant { surroundings.now() }
 
     /// - Parameter signals: one after each change of `waiting`.
     func run(_ signals: AsyncStream<Void>, _ wake: AsyncStream<Void>.Continuation) async {
@@ -104,17 +124,17 @@ private struct ComposeLoop: Sendable {
             timer = nil
             await check()
             while !Task.isCancelled {
-                if let archive = waiting.archives.withLock({ $0.begin(now: .now) }) {
+                if let archive = waiting.archives.withLock({ $0.begin(now: now) }) {
                     await compose(archive)
-                } else if let chunk = waiting.archives.withLock({ $0.beginChunk(now: .now) }) {
+                } else if let chunk = waiting.archives.withLock({ $0.beginChunk(now: now) }) {
                     await composeAhead(chunk)
                 } else {
                     break
                 }
             }
-            guard let time = waiting.archives.withLock({ $0.nextTime(now: .now) }) else { continue }
+            guard let time = waiting.archives.withLock({ $0.nextTime(now: now) }) else { continue }
             timer = Task {
-                guard (try? await Task.sleep(until: time, clock: .continuous)) != nil else { return }
+                guard (try? await surroundings.sleep(time)) != nil else { return }
                 wake.yield()
             }
         }
@@ -168,11 +188,12 @@ private struct ComposeLoop: Sendable {
 
     /// Composes a chunk of an archive that is being recorded, if it is settled. A failure is left to the end of the archive.
     private func composeAhead(_ chunk: RecordedArchives.Chunk) async {
-        let begin = ContinuousClock.now
+        let begin = now
         var outcome = RecordedArchives.Outcome.failed
-        if space.admits(free: RecordingFolder.freeSpace(folder)) {
+        if space.admits(free: surroundings.freeSpace(folder)) {
             do {
-                outcome = .step(try await job(chunk.archive).compose(chunk: chunk.index, at: wallClock()))
+                outcome = .step(
+                    try await job(chunk.archive).compose(chunk: chunk.index, at: wallClock(), finder: finder))
             } catch {
                 // The server stops.
                 guard !Task.isCancelled else { return }
@@ -181,12 +202,12 @@ private struct ComposeLoop: Sendable {
                     metadata: ["archive": "\(chunk.archive.id)", "error": "\(error)"])
             }
         }
-        let end = ContinuousClock.now
+        let end = now
         waiting.archives.withLock { $0.endChunk(chunk, outcome, after: end - begin, now: end) }
     }
 
     private func postpone(_ archive: ArchiveID, _ obstacle: ComposingObstacle, _ error: String) {
-        let changed = waiting.archives.withLock { $0.postpone(archive, obstacle, until: .now + retry) }
+        let changed = waiting.archives.withLock { $0.postpone(archive, obstacle, until: now + retry) }
         guard !changed.isEmpty else { return }
         logger.error(
             "Archives cannot be composed now. They wait, and are tried again every \(retry.components.seconds) s.",

@@ -68,7 +68,7 @@ final class ClusterMetrics: Sendable {
     private let received = CounterBridge(receivedLabel, isNew: true)
     private let refused = Dictionary(
         uniqueKeysWithValues: Refusal.allCases.map {
-            ($0, CounterBridge(Self.refusedLabel, isNew: true, dimensions: [("reason", $0.rawValue)]))
+            ($0, CounterBridge(ClusterMetrics.refusedLabel, isNew: true, dimensions: [("reason", $0.rawValue)]))
         })
     private let losses = CounterBridge(lossesLabel, isNew: true)
     private let reposted = CounterBridge(repostedLabel, isNew: true)
@@ -79,10 +79,10 @@ final class ClusterMetrics: Sendable {
     private let frozen = FloatingPointCounter(label: frozenLabel)
     private let frozenSeconds = Mutex(0.0)
     private let places = PlaceKey.Kind.allCases.map {
-        ($0, Gauge(label: Self.placesLabel, dimensions: [("kind", $0.rawValue)]))
+        ($0, Gauge(label: ClusterMetrics.placesLabel, dimensions: [("kind", $0.rawValue)]))
     }
     private let nodes = NodeCondition.allCases.map {
-        ($0, Gauge(label: Self.nodesLabel, dimensions: [("state", $0.rawValue)]))
+        ($0, Gauge(label: ClusterMetrics.nodesLabel, dimensions: [("state", $0.rawValue)]))
     }
     private let relays = RelayBook.State.allCases.map {
         ($0, Gauge(label: Self.relaysLabel, dimensions: [("state", $0.rawValue)]))

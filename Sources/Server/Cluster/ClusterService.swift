@@ -150,6 +150,7 @@ struct ClusterService: Service {
             let condition = gateway.condition
             record.state = condition == .serving ? .serving : .draining
             record.condition = condition.rawValue
+            record.isOutOfService = gateway.requestedCondition != .serving
             record.disconnectsInMs = gateway.drainLeft?.wholeMilliseconds
             return record
         }

@@ -25,6 +25,7 @@ extension NodeList.Node {
         if let lease { writer.member("leaseMs", lease.wholeMilliseconds) }
         if let heir { writer.member("fencedBy", heir.nodeName) }
         guard let record else { return }
+        if record.isOutOfService == true { writer.member("outOfService", true) }
         if let left = record.disconnectsInMs { writer.member("disconnectsInMs", left) }
         writer.member("version", record.version)
         writer.member("sockets", record.load.sockets)

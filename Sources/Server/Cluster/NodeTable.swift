@@ -47,9 +47,8 @@ public struct NodeTable: Sendable {
         guard let node = nodes.first(where: { $0["node"] == response["node"] }), node["life"] == response["life"],
             case .string(let state)? = node["state"], state != "fenced"
         else { return .ended }
-        // A node that also waits for PostgreSQL, or has just started, has another state while it drains.
-        let drains = ["draining", "drained", "stopping"].contains(state) || node["disconnectsInMs"] != nil
-        guard node["requested"] == nil, drains == isDraining else { return .pending }
+        let isOut = Self.showsService(state) ? state != "serving" : node["outOfService"] == .bool(true)
+        guard node["requested"] == nil, isOut == isDraining else { return .pending }
         return .done(Self.summary(of: node))
     }
 
@@ -60,6 +59,11 @@ public struct NodeTable: Sendable {
     }
 
     // MARK: Parts
+
+    /// Whether the state says if the node is in service. Each other one, such as that of a node that waits for PostgreSQL, hides it.
+    private static func showsService(_ state: String) -> Bool {
+        ["serving", "draining", "drained", "stopping"].contains(state)
+    }
 
     private static func line(_ row: [String], _ widths: [Int]) -> String {
         var line = zip(row, widths).map { $0 + String(repeating: " ", count: $1 - $0.count) }.joined(separator: "  ")
@@ -86,8 +90,13 @@ public struct NodeTable: Sendable {
 
     private static func state(of node: JSONObject) -> String {
         var state = text(node["state"]) ?? "-"
+        let isHidden = !showsService(state)
         if let heir = text(node["fencedBy"]) { state += " by \(heir)" }
-        if let left = milliseconds(node["disconnectsInMs"]) { state += " (\(left / 1000 + 1) s left)" }
+        if let left = milliseconds(node["disconnectsInMs"]) {
+            state += " (\(left / 1000 + 1) s left)"
+        } else if isHidden, node["outOfService"] == .bool(true) {
+            state += " (out of service)"
+        }
         switch text(node["requested"]) {
         case "draining"?: state += " (drain requested)"
         case "serving"?: state += " (serve requested)"

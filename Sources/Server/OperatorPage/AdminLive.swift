@@ -20,8 +20,12 @@ struct AdminMarks: Equatable, Sendable {
         var tag: NodeTag
         var condition: NodeCondition
         var requested: NodeRecord.State?
+        var isOutOfService: Bool?
 
-        init(_ node: NodeList.Node) { (tag, condition, requested) = (node.tag, node.condition, node.requested) }
+        init(_ node: NodeList.Node) {
+            (tag, condition, requested) = (node.tag, node.condition, node.requested)
+            isOutOfService = node.record?.isOutOfService
+        }
     }
 
     /// The views that have changed since `earlier`, by the names of their requests; all of them if there is nothing earlier.

@@ -63,8 +63,7 @@ struct OTLPTracer: Tracer {
     ) where Extract.Carrier == Carrier {
         let text = extractor.extract(key: "traceparent", from: carrier)
         guard let parent = text.flatMap({ TraceParent(parsing: $0) }) else { return }
-        var random = SystemRandomNumberGenerator()
-        context[Key.self] = sampler.received(parent, using: &random)
+        context[Key.self] = sampler.received(parent)
     }
 
     func inject<Carrier, Inject: Injector>(

@@ -1,3 +1,4 @@
+import Crypto
 import NIOHTTP1
 import Signaling
 import Tracing
@@ -10,17 +11,23 @@ import Wire
 final class TraceRecorder {
     private let tracer: OTLPTracer
     private var acceptsParents: Bool
+    /// The same for the whole life of the process, so that a reload does not divide a trace.
+    private let key: SymmetricKey
     private var sockets = SocketTraces()
     private var random = SystemRandomNumberGenerator()
 
-    init(_ settings: ConfabConfiguration.Tracing, queue: TraceQueue) {
-        tracer = OTLPTracer(queue: queue, sampler: TraceSampler(settings))
+    /// - Parameter key: the secret by which traces of clients are chosen.
+    init(
+        _ settings: ConfabConfiguration.Tracing, queue: TraceQueue, key: SymmetricKey = SymmetricKey(size: .bits256)
+    ) {
+        self.key = key
+        tracer = OTLPTracer(queue: queue, sampler: TraceSampler(settings, key: key))
         acceptsParents = settings.acceptParents
     }
 
     /// Applies the settings that a reload changes. Requests that have begun keep theirs.
     func apply(_ settings: ConfabConfiguration.Tracing) {
-        tracer.sampler = TraceSampler(settings)
+        tracer.sampler = TraceSampler(settings, key: key)
         acceptsParents = settings.acceptParents
     }
 
@@ -56,7 +63,7 @@ final class TraceRecorder {
     @discardableResult
     func opened(_ socket: SocketID, by request: RequestTrace?, continuing text: String? = nil) -> TraceID? {
         if acceptsParents, let named = text.flatMap({ TraceParent(parsing: $0) }) {
-            let parent = tracer.sampler.received(named, using: &random)
+            let parent = tracer.sampler.received(named)
             guard parent.isSampled else { return nil }
             sockets.opened(socket, in: parent.trace, parent: parent.span)
             return parent.trace

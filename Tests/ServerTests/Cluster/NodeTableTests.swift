@@ -66,9 +66,18 @@ import Wire
         #expect(try progress(Self.second) == .done("n2  draining (1742 s left), 3 sockets"))
         #expect(try progress(Self.second, isDraining: false) == .pending)
         #expect(try progress(serving, isDraining: false) == .done("n2  serving, 3 sockets"))
-        let waiting = #"{"node":"n2","life":18,"state":"waiting","disconnectsInMs":1741300,"sockets":3}"#
+        // A node that also waits for PostgreSQL, or has just started, has another state.
+        let waiting = """
+            {"node":"n2","life":18,"state":"waiting","outOfService":true,"disconnectsInMs":1741300,"sockets":3}
+            """
         #expect(try progress(waiting) == .done("n2  waiting (1742 s left), 3 sockets"))
         #expect(try progress(waiting, isDraining: false) == .pending)
+        let drained = #"{"node":"n2","life":18,"state":"waiting","outOfService":true,"sockets":3}"#
+        #expect(try progress(drained) == .done("n2  waiting (out of service), 3 sockets"))
+        #expect(try progress(drained, isDraining: false) == .pending)
+        let back = #"{"node":"n2","life":18,"state":"waiting","sockets":3}"#
+        #expect(try progress(back) == .pending)
+        #expect(try progress(back, isDraining: false) == .done("n2  waiting, 3 sockets"))
         #expect(try progress(#"{"node":"n2","life":19,"state":"draining"}"#) == .ended)
         #expect(try progress(#"{"node":"n2","life":18,"state":"fenced"}"#) == .ended)
         #expect(try Self.table(Self.first).progress(of: request, isDraining: true) == .ended)

@@ -48,10 +48,11 @@ import Wire
             let place = try RoomsPlace(server)
             let drained = try await place.ask("PATCH", "/v1/nodes/n1", #"{"state":"draining"}"#).object()
             #expect(drained["state"] == .string("draining") && drained["requested"] == nil)
-            #expect(drained["disconnectsInMs"] != nil)
+            #expect(drained["disconnectsInMs"] != nil && drained["outOfService"] == .bool(true))
             #expect(try await place.place.ask("GET", "/ready").status == 404)
             let serving = try await place.ask("PATCH", "/v1/nodes/n1", #"{"state":"serving"}"#).object()
             #expect(serving["state"] == .string("serving") && serving["disconnectsInMs"] == nil)
+            #expect(serving["outOfService"] == nil)
             #expect(try await place.place.ask("GET", "/ready").status == 200)
             #expect(requests.all.isEmpty)
         }

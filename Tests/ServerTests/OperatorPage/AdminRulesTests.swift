@@ -154,11 +154,11 @@ import Wire
     @Test("in a cluster, the nodes are named when one has changed, and with each sample")
     func nodes() throws {
         let tag = try #require(NodeTag(node: 1, life: 7))
-        func marks(_ condition: NodeCondition) -> AdminMarks {
+        func marks(_ condition: NodeCondition, isOutOfService: Bool = false) -> AdminMarks {
             var record = NodeRecord(
                 tag: tag, url: "", socketAddress: "", region: "", version: "1.0",
                 letters: .init(speaks: 1, reads: 1...1))
-            record.condition = condition.rawValue
+            (record.condition, record.isOutOfService) = (condition.rawValue, isOutOfService)
             let list = NodeList(asked: record, lease: .seconds(2), view: nil, age: nil, others: [])
             return AdminMarks(sample: start, nodes: list.nodes.map(AdminMarks.Node.init))
         }
@@ -166,6 +166,7 @@ import Wire
         #expect(marks(.serving).changes(since: nil).contains("nodes"))
         #expect(marks(.serving).changes(since: marks(.serving)) == [])
         #expect(marks(.draining).changes(since: marks(.serving)) == ["nodes"])
+        #expect(marks(.waiting, isOutOfService: true).changes(since: marks(.waiting)) == ["nodes"])
         var later = marks(.serving)
         later.sample = start + .seconds(5)
         #expect(later.changes(since: marks(.serving)) == ["overview", "nodes"])

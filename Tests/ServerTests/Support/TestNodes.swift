@@ -41,6 +41,7 @@ final class TestNodes: ClusterNodes {
     var list: NodeList {
         var own = Self.record(Self.first)
         own.condition = gateway.condition.rawValue
+        own.isOutOfService = gateway.requestedCondition != .serving
         own.disconnectsInMs = gateway.drainLeft?.wholeMilliseconds
         let view = LedgerView(
             clock: .seconds(1000), age: .seconds(60),

@@ -1,3 +1,4 @@
+import Crypto
 import Logging
 import NIOConcurrencyHelpers
 import TestSupport
@@ -9,6 +10,7 @@ import Wire
 @Suite("Ids of traces, and the header traceparent") struct TraceIdentifiersTests {
     private static let trace = "0af7651916cd43dd8448eb211c80319c"
     private static let span = "b7ad6b7169203331"
+    private static let key = SymmetricKey(data: [UInt8](repeating: 7, count: 32))
 
     @Test("a valid header is read, and written in the same form", arguments: [("01", true), ("00", false)])
     func valid(flags: String, isSampled: Bool) throws {
@@ -37,39 +39,61 @@ import Wire
 
     @Test("a client cannot have its trace recorded by its flag or by the trace's id, unless it is trusted")
     func clients() {
-        var random = SeededGenerator(seed: 37)
-        // The ratio chooses the lowest ids.
-        let lowest = TraceParent(trace: TraceID(high: 1, low: 1), span: SpanID(rawValue: 1), isSampled: true)
-        let never = TraceSampler(ratio: 0).received(lowest, using: &random)
-        #expect(!never.isSampled && never.trace == lowest.trace && never.span == lowest.span)
-        let tenth = TraceSampler(ratio: 0.1)
-        let recorded = (0..<1000).count { _ in tenth.received(lowest, using: &random).isSampled }
+        // The ratio chooses the lowest ids of traces that begin here.
+        func lowest(_ low: UInt64) -> TraceParent {
+            TraceParent(trace: TraceID(high: 1, low: low), span: SpanID(rawValue: 1), isSampled: true)
+        }
+        let never = TraceSampler(ratio: 0, key: Self.key).received(lowest(1))
+        #expect(!never.isSampled && never.trace == lowest(1).trace && never.span == lowest(1).span)
+        let tenth = TraceSampler(ratio: 0.1, key: Self.key)
+        let recorded = (1...1000).count { tenth.received(lowest($0)).isSampled }
         #expect((50...150).contains(recorded), "\(recorded) of 1000")
         for isSampled in [true, false] {
-            var parent = lowest
+            var parent = lowest(1)
             parent.isSampled = isSampled
-            let trusted = TraceSampler(ratio: 0.5, trustsParents: true).received(parent, using: &random)
-            let always = TraceSampler(ratio: 1).received(parent, using: &random)
+            let trusted = TraceSampler(ratio: 0.5, trustsParents: true, key: Self.key).received(parent)
+            let always = TraceSampler(ratio: 1, key: Self.key).received(parent)
             #expect(trusted == parent && always.isSampled)
         }
+    }
+
+    @Test("all requests of a client's trace are decided alike, and another key decides otherwise")
+    func wholeTraces() {
+        var random = SeededGenerator(seed: 37)
+        let half = TraceSampler(ratio: 0.5, key: Self.key)
+        let other = TraceSampler(ratio: 0.5, key: SymmetricKey(data: [UInt8](repeating: 8, count: 32)))
+        var differences = 0
+        for _ in 0..<100 {
+            let trace = TraceID.random(using: &random)
+            let decisions = (1...4).map { span in
+                half.received(TraceParent(trace: trace, span: SpanID(rawValue: span), isSampled: span % 2 == 0))
+                    .isSampled
+            }
+            #expect(Set(decisions).count == 1)
+            let parent = TraceParent(trace: trace, span: SpanID(rawValue: 1), isSampled: true)
+            if other.received(parent).isSampled != decisions[0] { differences += 1 }
+        }
+        #expect((25...75).contains(differences), "\(differences) of 100")
     }
 
     @Test("by default, clients are not trusted with the decision")
     func clientsByDefault() {
         var settings = ConfabConfiguration.Tracing()
-        #expect(!TraceSampler(settings).trustsParents)
+        #expect(!TraceSampler(settings, key: Self.key).trustsParents)
         settings.trustParents = true
         settings.ratio = 0.25
-        #expect(TraceSampler(settings) == TraceSampler(ratio: 0.25, trustsParents: true))
+        #expect(
+            TraceSampler(settings, key: Self.key) == TraceSampler(ratio: 0.25, trustsParents: true, key: Self.key))
     }
 
     @Test("the parent decides whether a trace is recorded, and otherwise its id decides")
     func sampling() {
         let low = TraceID(high: 1, low: 0x1234_0000_0000_0000)
         let high = TraceID(high: 1, low: 0x00ff_ffff_ffff_ffff)
-        let half = TraceSampler(ratio: 0.5)
+        let half = TraceSampler(ratio: 0.5, key: Self.key)
+        let (all, none) = (TraceSampler(ratio: 1, key: Self.key), TraceSampler(ratio: 0, key: Self.key))
         #expect(half.records(low, parent: nil) && !half.records(high, parent: nil))
-        #expect(TraceSampler(ratio: 1).records(high, parent: nil) && !TraceSampler(ratio: 0).records(low, parent: nil))
+        #expect(all.records(high, parent: nil) && !none.records(low, parent: nil))
         for isSampled in [true, false] {
             let parent = TraceParent(trace: low, span: SpanID(rawValue: 1), isSampled: isSampled)
             #expect(half.records(low, parent: parent) == isSampled && half.records(high, parent: parent) == isSampled)

@@ -1,6 +1,7 @@
 import Logging
 import NIOHTTP1
 import Signaling
+import TestSupport
 import Testing
 import Wire
 
@@ -153,6 +154,33 @@ import Wire
         }
         // A server that stops sends all spans that wait.
         #expect(receiver.spans.isEmpty, "\(receiver.spans.map(\.name))")
+        await receiver.stop()
+    }
+
+    @Test("a client's trace is recorded as a whole or not at all, with headers and with a hello")
+    func wholeTraces() async throws {
+        let receiver = try await TraceReceiver.start()
+        var random = SeededGenerator(seed: 37)
+        let traces = (0..<8).map { _ in TraceID.random(using: &random) }
+        try await TestServer.run({
+            Self.trace(&$0, to: receiver)
+            $0.tracing.ratio = 0.5
+        }) { server in
+            let place = try WHIPPlace(server)
+            for trace in traces {
+                let parent = TraceParent(trace: trace, span: SpanID(rawValue: 1), isSampled: true).text
+                for _ in 0..<2 { _ = try await place.ask("GET", "/health", ["traceparent": parent]) }
+                let client = try await SocketClient.connect(port: server.port)
+                try await client.greet(traceparent: parent)
+                try await client.ask(.session(.join(.init(session: place.session, token: place.token()))))
+                await client.drop()
+            }
+        }
+        // A server that stops sends all spans that wait.
+        for trace in traces {
+            let names = receiver.spans.filter { $0.trace == trace.description }.map(\.name).sorted()
+            #expect(names.isEmpty || names == ["GET /health", "GET /health", "session.join"], "\(trace): \(names)")
+        }
         await receiver.stop()
     }
 

@@ -16,12 +16,12 @@ export const levelOf = (state) => levels[state] ?? 'bad';
 
 /**
  * Returns the state that can be requested of a node: the other one than it has, or than was requested last. Null for a node that
- * cannot do anything any more. A node that also waits for PostgreSQL, or has just started, has another state while it drains.
+ * cannot do anything any more. A node that also waits for PostgreSQL, or has just started, has another state while it is out of service.
  * @param {ClusterNode} node @returns {Service | null}
  */
-export function offerOf({ state, requested, disconnectsInMs }) {
+export function offerOf({ state, requested, outOfService }) {
   if (state === 'fenced' || state === 'stopping') return null;
-  const wanted = requested ?? (state === 'draining' || state === 'drained' || disconnectsInMs !== undefined ? 'draining' : 'serving');
+  const wanted = requested ?? (state === 'draining' || state === 'drained' || outOfService ? 'draining' : 'serving');
   return wanted === 'draining' ? 'serving' : 'draining';
 }
 

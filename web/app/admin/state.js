@@ -8,7 +8,8 @@
  *   is a node of a cluster */
 /**
  * @typedef {{node: string, life: number, state: string, requested?: 'draining' | 'serving', leaseMs?: number, fencedBy?: string,
- *   disconnectsInMs?: number, version?: string, sockets?: number, load?: number, places?: number, url?: string, address?: string}} ClusterNode
+ *   outOfService?: boolean, disconnectsInMs?: number, version?: string, sockets?: number, load?: number, places?: number, url?: string,
+ *   address?: string}} ClusterNode
  *   what is not known is missing (`NodeList.Node` in Swift)
  */
 /** @typedef {{asked: string, seenMsAgo?: number, nodes: ClusterNode[]}} Nodes the nodes of the cluster, as the asked one knows them */

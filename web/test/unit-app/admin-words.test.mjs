@@ -40,7 +40,7 @@ test('what can be requested of a node is the opposite of what it does, or of wha
   const offers = ['serving', 'draining', 'drained', 'registering', 'waiting', 'cut_off', 'unknown', 'stopping', 'fenced', 'asleep'].map((state) => offerOf({ node: 'n1', life: 1, state }));
   assert.deepEqual(offers, ['draining', 'serving', 'serving', 'draining', 'draining', 'draining', 'draining', null, null, 'draining']);
   assert.equal(offerOf({ node: 'n1', life: 1, state: 'serving', requested: 'draining' }), 'serving');
-  assert.equal(offerOf({ node: 'n1', life: 1, state: 'waiting', disconnectsInMs: 1_741_000 }), 'serving');
+  assert.equal(offerOf({ node: 'n1', life: 1, state: 'waiting', outOfService: true }), 'serving');
   assert.equal(offerOf({ node: 'n1', life: 1, state: 'draining', requested: 'serving' }), 'draining');
 });
 

@@ -1,3 +1,4 @@
+import Crypto
 import Wire
 
 /// The id of a trace (W3C Trace Context §3.2.2.3). It is also the id of a request in the log and in the header `X-Request-Id`.
@@ -68,28 +69,31 @@ private func isHexDigit(_ byte: UInt8) -> Bool {
     (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains(byte)
 }
 
-/// Decides which traces are recorded. For a trace that begins here, its id decides. For one that a client began, chance decides, or the
-/// client if it is trusted.
+/// Decides which traces are recorded. For a trace that begins here, its id decides. For one that a client began, its id decides together
+/// with a secret key, or the client if it is trusted.
 struct TraceSampler: Equatable, Sendable {
     /// The share of traces to record, from 0 to 1.
     var ratio: Double
     /// Whether a client decides if the trace that it began is recorded.
     var trustsParents = false
+    /// Secret, so that a client cannot choose an id that is recorded.
+    private let key: SymmetricKey
 
-    init(ratio: Double, trustsParents: Bool = false) { (self.ratio, self.trustsParents) = (ratio, trustsParents) }
+    init(ratio: Double, trustsParents: Bool = false, key: SymmetricKey) {
+        (self.ratio, self.trustsParents, self.key) = (ratio, trustsParents, key)
+    }
 
-    init(_ settings: ConfabConfiguration.Tracing) {
-        self.init(ratio: settings.ratio, trustsParents: settings.trustParents)
+    init(_ settings: ConfabConfiguration.Tracing, key: SymmetricKey) {
+        self.init(ratio: settings.ratio, trustsParents: settings.trustParents, key: key)
     }
 
     /// Takes the span that a client names as the cause of its request.
     ///
-    /// - Returns: the same span, with this server's decision in `isSampled`.
-    func received(_ parent: TraceParent, using random: inout some RandomNumberGenerator) -> TraceParent {
+    /// - Returns: the same span, with this server's decision in `isSampled`. It is the same for all spans of a trace.
+    func received(_ parent: TraceParent) -> TraceParent {
         guard !trustsParents else { return parent }
         var parent = parent
-        // The trace's id cannot decide: a client could choose one that is always recorded.
-        parent.isSampled = isChosen(random.next())
+        parent.isSampled = isChosen(code(of: parent.trace))
         return parent
     }
 
@@ -98,6 +102,13 @@ struct TraceSampler: Equatable, Sendable {
         if let parent { return parent.isSampled }
         // The last 56 bits are random (W3C Trace Context, level 2, §5.1). Servers with the same ratio decide alike.
         return isChosen(trace.low)
+    }
+
+    /// A number that depends on the trace and on the key: the first 8 bytes of an HMAC-SHA256.
+    private func code(of trace: TraceID) -> UInt64 {
+        let bytes = [trace.high, trace.low].flatMap { half in withUnsafeBytes(of: half.bigEndian) { Array($0) } }
+        let code = HMAC<SHA256>.authenticationCode(for: bytes, using: key)
+        return code.prefix(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
     }
 
     /// True for a share of ``ratio`` of all numbers.
