@@ -138,9 +138,10 @@ import Wire
         #expect(subscribers(stream, at: 3) == nil, "nobody on this node is in the session")
         #expect(try joinSession(clients[2]) == session)
         for client in [clients[0], clients[2]] { subscribe(client, session, stream) }
-        #expect(subscribers(stream, at: 1) == [try connection(clients[0])])
+        let connections = try clients.map { try connection($0) }
+        #expect(subscribers(stream, at: 1) == [connections[0]])
         #expect(subscribers(stream, at: 2) == [])
-        #expect(subscribers(stream, at: 3) == [try connection(clients[2])])
+        #expect(subscribers(stream, at: 3) == [connections[2]])
 
         var update = SessionVerb.Update()
         (update.session, update.stream, update.hasVideo) = (session, stream, false)
@@ -166,7 +167,8 @@ import Wire
             let other = enter(at: 2)
             #expect(try joinSession(other) == session)
             subscribe(other, session, stream)
-            #expect(subscribers(stream, at: 2) == [try connection(other)])
+            let connection = try connection(other)
+            #expect(subscribers(stream, at: 2) == [connection])
             other.leave()
             world.pass(.milliseconds(500))
             #expect(subscribers(stream, at: 2) == nil)
@@ -182,7 +184,8 @@ import Wire
         subscribe(other, session, stream)
         let news = SessionNotice.SubscriptionChanged(
             session: session, stream: stream, videoPaused: true, reason: .slow)
-        world.nodes[1].stage.handle(.media(.subscriptionChanged(news, subscriber: try connection(other))))
+        let connection = try connection(other)
+        world.nodes[1].stage.handle(.media(.subscriptionChanged(news, subscriber: connection)))
         world.nodes[1].stage.handle(.media(.speaking(session, stream)))
         world.pass(.milliseconds(500))
         #expect(other.news.contains { if case .session(.subscriptionChanged) = $0 { true } else { false } })
@@ -195,11 +198,11 @@ import Wire
     @Test func noNodeSpeaksForAClientOfAnotherOne() throws {
         let (host, other) = (enter(at: 1), enter(at: 2))
         let session = try joinSession(other)
-        let client = try connection(other)
+        let (client, own) = (try connection(other), try connection(host))
         let letters: [Letter] = [
             .room(RoomName("kitchen")!, .gone(client)), .session(session, .gone(client, .clientDisconnected)),
             .room(RoomName("kitchen")!, .close), .session(session, .projectDeleted),
-            .media(.leave(try connection(host))),
+            .media(.leave(own)),
             .media(.subscribe(StreamID(high: 1, low: 1), session, by: client, MediaMids(), audio: true, video: true)),
         ]
         let stage = world.nodes[0].stage
