@@ -54,6 +54,9 @@ struct DistantRooms: Equatable, Sendable {
     /// A join was posted to a node.
     mutating func posted(_ request: Request, to tag: NodeTag) { joins[request.client, default: [:]][request.re] = tag }
 
+    /// Whether a join of this client is not answered.
+    func waits(_ client: ConnectionID) -> Bool { joins[client] != nil }
+
     /// A node has answered a request.
     mutating func answered(_ client: ConnectionID, re: UInt64?, by tag: NodeTag) {
         guard let re, joins[client]?[re] == tag else { return }

@@ -25,7 +25,7 @@ extension Hub {
     mutating func note(_ event: ClientEvent, for client: ConnectionID, from tag: NodeTag) {
         switch event {
         case .room(let seat): distant.sit(client, on: seat, at: tag)
-        case .deliver(let message): distant.answered(client, re: message.re, by: tag)
+        case .deliver(let message) where distant.waits(client): distant.answered(client, re: message.re, by: tag)
         case .joinRefused(let re, _, _): distant.answered(client, re: re, by: tag)
         case .expel: distant.forgetJoins(of: client, to: tag)
         default: break

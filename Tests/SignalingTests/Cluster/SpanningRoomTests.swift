@@ -127,6 +127,27 @@ import Wire
         judge()
     }
 
+    @Test func aClientEntersOneRoomIfItJoinsTwoBeforeEitherAnswers() throws {
+        let host = enter(at: 1)
+        let other = world.arrive(at: 2)
+        world.pass(.milliseconds(500))
+        let guest = try #require(other.guest)
+        for room in ["kitchen", "cellar"] {
+            guest.say(.room(.join(RoomVerb.Join(name: RoomName(room), displayName: "Ada"))))
+        }
+        world.pass(.milliseconds(500))
+        let errors = other.news.compactMap { message -> WireError.Code? in
+            if case .error(let failure) = message { failure.error.code } else { nil }
+        }
+        #expect(errors == [.alreadyJoined])
+        #expect(world.nodes.map { $0.stage.hub.roomCount } == [1, 0, 0])
+        other.leave()
+        host.leave()
+        world.pass(.seconds(61))
+        #expect(world.nodes.map { $0.stage.hub.roomCount } == [0, 0, 0])
+        judge()
+    }
+
     // MARK: Media
 
     @Test func aStreamIsPublishedOnEachNodeWithMembersAndSubscriptionsAreThoseOfTheSubscribersNode() throws {
