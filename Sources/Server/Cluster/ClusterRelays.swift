@@ -7,7 +7,7 @@ import Signaling
 
 /// The relays of this node: carries out on the media plane what ``RelayBook`` decides, and posts what the other ends need. It is used on
 /// the event loop of the gateway.
-final class ClusterRelays: NodeRelay {
+final class ClusterRelays: MediaRelays {
     private var book: RelayBook
     private let media: MediaPlane
     private let logger: Logger

@@ -37,7 +37,7 @@ final class HubRunner {
     /// Posts letters to the other nodes of the cluster. Set when the server starts; nil without a cluster.
     var post: (any LetterPost)?
     /// The relays to the other nodes of the cluster. Set when the server starts; nil if this node has none.
-    var relays: (any NodeRelay)?
+    var relays: (any MediaRelays)?
     private let media: MediaPlane?
     private(set) var sockets = SocketTable()
     var inputs: Deque<Input> = []
