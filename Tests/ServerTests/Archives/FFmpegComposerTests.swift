@@ -118,7 +118,7 @@ struct FFmpegComposerTests: StorageFixtures {
             surroundings.sleep = { [self] time in
                 let alarm = time - start
                 state.withLock { $0.alarms.append(alarm) }
-                try await until("\(alarm) have passed") { [self] in state.withLock { $0.passed >= alarm } }
+                try await TestSupport.until("\(alarm) have passed") { [self] in state.withLock { $0.passed >= alarm } }
             }
             surroundings.freeSpace = { [self] _ in
                 state.withLock { state in
