@@ -85,7 +85,7 @@ final class ClusterMetrics: Sendable {
         ($0, Gauge(label: ClusterMetrics.nodesLabel, dimensions: [("state", $0.rawValue)]))
     }
     private let relays = RelayBook.State.allCases.map {
-        ($0, Gauge(label: Self.relaysLabel, dimensions: [("state", $0.rawValue)]))
+        ($0, Gauge(label: ClusterMetrics.relaysLabel, dimensions: [("state", $0.rawValue)]))
     }
 
     /// Records how long it took to store a batch of letters.

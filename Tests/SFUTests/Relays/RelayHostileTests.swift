@@ -16,18 +16,26 @@ struct RelayHostileTests {
                 Codec(.h264(profileLevelID: 0x42e01f, packetizationMode: 1), payloadType: 96),
             ] : [Codec(.opus, payloadType: 111), Codec(.red, payloadType: 63, fmtp: "111")]
         let encodings = (0..<Int.random(in: 0...RelayMessage.maxEncodings, using: &random)).map { _ in
-            RemoteTrackState.Encoding(
-                rid: ["f", nil].randomElement(using: &random) ?? nil,
-                generation: UInt8.random(in: 0...2, using: &random),
-                codec: [nil, 0, 1, 200].randomElement(using: &random) ?? nil,
-                size: [nil, PictureSize(width: 1, height: 65_535)].randomElement(using: &random) ?? nil,
-                isAlive: Bool.random(using: &random), isMissing: Bool.random(using: &random),
-                framesPer10s: SIMD4(repeating: .max), bytesPerSecond: SIMD4(repeating: .max))
+            encoding(&random)
         }
         return RemoteTrackState(
             id: UInt32.random(in: 1...4, using: &random), mid: ["a", "v"].randomElement(using: &random) ?? "v",
             isVideo: isVideo, codecs: Array(codecs.shuffled(using: &random).prefix(2)),
             extensions: [.audioLevel: UInt8.random(in: 1...255, using: &random)], encodings: encodings)
+    }
+
+    private func encoding(_ random: inout SeededGenerator) -> RemoteTrackState.Encoding {
+        var encoding = RemoteTrackState.Encoding()
+        let codecs: [UInt8?] = [nil, 0, 1, 200]
+        if Bool.random(using: &random) { encoding.rid = "f" }
+        encoding.generation = UInt8.random(in: 0...2, using: &random)
+        encoding.codec = codecs[Int.random(in: 0..<codecs.count, using: &random)]
+        if Bool.random(using: &random) { encoding.size = PictureSize(width: 1, height: 65_535) }
+        encoding.isAlive = Bool.random(using: &random)
+        encoding.isMissing = Bool.random(using: &random)
+        encoding.framesPer10s = SIMD4(repeating: .max)
+        encoding.bytesPerSecond = SIMD4(repeating: .max)
+        return encoding
     }
 
     @Test("lists of any content and order trap nothing", arguments: 1...5 as ClosedRange<UInt64>)
