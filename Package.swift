@@ -330,7 +330,7 @@ let package = Package(
         .testTarget(
             name: "FuzzTests",
             dependencies: [
-                "Broadcasting", "Cluster", "Layout", "LiveComposing", "MediaFiles", "RTC", "Redis", "Server",
+                "Broadcasting", "Cluster", "Layout", "LiveComposing", "MediaFiles", "RTC", "Redis", "SFU", "Server",
                 "Signaling", "TestSupport", "Wire",
             ],
             swiftSettings: settings

@@ -48,6 +48,7 @@ let package = Package(
         ),
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .target(name: "RTC", dependencies: ["COpenSSL"], swiftSettings: watched),
+        .target(name: "SFU", dependencies: ["RTC"], swiftSettings: watched),
         .target(name: "Layout", swiftSettings: watched),
         .target(name: "LiveComposing", dependencies: ["Layout", "Wire"], swiftSettings: watched),
         .target(name: "MediaFiles", dependencies: ["RTC", "Wire"], swiftSettings: watched),
@@ -66,7 +67,7 @@ let package = Package(
         .target(
             name: "FuzzTargets",
             dependencies: [
-                "Broadcasting", "Cluster", "Layout", "LiveComposing", "MediaFiles", "RTC", "Redis", "Server",
+                "Broadcasting", "Cluster", "Layout", "LiveComposing", "MediaFiles", "RTC", "Redis", "SFU", "Server",
                 "Signaling",
                 "Wire",
             ],

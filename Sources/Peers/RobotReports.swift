@@ -18,7 +18,7 @@ extension RobotConnection {
                 guard let track = tracks.first(where: { $0.ssrc == nack.media }) else { continue }
                 for sequence in nack.lost { retransmit(sequence, of: track) }
             case .malformed: malformed += 1
-            case .sourceDescription, .bye, .remb, .transportFeedback, .unknown: break
+            case .sourceDescription, .bye, .remb, .transportFeedback, .application, .unknown: break
             }
         }
         // Reschedule, because the source may have produced the keyframe immediately.

@@ -12,6 +12,8 @@ import RTC
 ///                        ↘ Subscriber ───────────────────↗
 /// ```
 ///
+/// Routers of other event loops read the feeds through `Pipes`, those of other nodes through `Relays`.
+///
 /// The router is owned by one event loop. It has no sockets and no clock. It does not decide what each client may do,
 /// because signaling has already decided that. Invariant: a packet reaches a client only through that client's
 /// subscription to a publication that forwards it, and everything a client receives was encrypted for that client
@@ -31,6 +33,7 @@ public final class Router {
     let negotiator: Negotiator
     let capacity: CapacityMeter
     let pipes: Pipes
+    let relays: Relays
     /// Where recorded streams are written to; nil until one is recorded.
     var recordings: RecordingWriter?
     private var voicesSentAt: MediaTime?
@@ -55,12 +58,15 @@ public final class Router {
         peers = PeerTable(output: output)
         negotiator = Negotiator(settings: settings, certificate: certificate, generator: generator)
         capacity = CapacityMeter(settings: settings, output: output)
+        relays = Relays(
+            output: output, negotiator: negotiator,
+            host: Relay.Host(feeds: feeds, ingress: ingress, streams: streams, loop: loop))
     }
 
     public var counters: RouterCounters { output.counters }
     /// Whether nothing happens without datagrams or requests, so that ticks can stop.
     public var isIdle: Bool {
-        peers.isEmpty && capacity.isSettled && (!pipes.isConnected || speakers.isSettled)
+        peers.isEmpty && relays.isEmpty && capacity.isSettled && (!pipes.isConnected || speakers.isSettled)
     }
     public var peerCount: Int { peers.all.count }
     /// Whether the bitrate that the server sends has reached `settings.totalBitrate` and has not dropped clearly below
@@ -90,6 +96,7 @@ public final class Router {
         output.counters.datagramsIn &+= 1
         guard !datagram.isEmpty else { return }
         guard let peer = peers.peer(of: datagram, on: path) else {
+            if relays.receive(datagram, on: path, now: now, arrivedAt: arrivedAt ?? now) { return }
             output.counters.strayDatagrams &+= 1
             return peers.receiveUnvalidated(datagram, on: path, now: now)
         }
@@ -133,6 +140,8 @@ public final class Router {
         pipes.commit()
         pipes.receive(streams, now: now) { receive($1, from: $0, now: now) }
         egress.flush(now: now)
+        // Before keyframes are requested: an encoding that is demanded only now gets its SSRC.
+        relays.flush(now: now)
         ingress.sendUrgentRequests(now: now)
         pipes.sendUrgentRequests(now: now)
         pipes.release()
@@ -167,6 +176,7 @@ public final class Router {
             tick(all[index], now: now)
             if hadBudget, egress.waitingBudget == 0 { firstInTick = (index + 1) % all.count }
         }
+        relays.tick(now: now)
         pipes.tick(now: now)
         sendVoices(now: now)
         speakers.update(streams, pipes, now: now)

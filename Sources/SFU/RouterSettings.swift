@@ -45,6 +45,8 @@ public struct RouterCounters: Equatable, Sendable {
     public var packetsForwarded: UInt64 = 0
     /// The number of packets passed to routers of other event loops. Each copy counts.
     public var packetsPiped: UInt64 = 0
+    /// The number of packets sent to other nodes. Each copy counts, but not retransmissions.
+    public var packetsRelayed: UInt64 = 0
     public var packetsDropped: UInt64 = 0
     /// The number of packets passed to the recorder. Each copy counts.
     public var packetsRecorded: UInt64 = 0
@@ -77,7 +79,7 @@ public struct RouterCounters: Equatable, Sendable {
 
     /// All counters.
     static let all: [any WritableKeyPath<RouterCounters, UInt64> & Sendable] = [
-        \.datagramsIn, \.strayDatagrams, \.packetsIn, \.packetsForwarded, \.packetsPiped,
+        \.datagramsIn, \.strayDatagrams, \.packetsIn, \.packetsForwarded, \.packetsPiped, \.packetsRelayed,
         \.packetsDropped, \.packetsRecorded, \.recordingPacketsDropped, \.packetsRetransmitted, \.packetsRecovered,
         \.nacksSent, \.nacksReceived,
         \.keyframesRequested, \.malformed, \.paddingBytes,

@@ -369,7 +369,9 @@ public struct ConfabServer: Sendable {
 
     /// Opens the media sockets and logs warnings about the configuration.
     private func startMedia() throws -> RunningMedia {
-        let media = try RunningMedia(MediaPlane.Settings(configuration), logger: logger)
+        var settings = try MediaPlane.Settings(configuration)
+        settings.tag = life?.tag
+        let media = try RunningMedia(settings, logger: logger)
         for note in media.plane.notes { logger.warning("\(note)") }
         var metadata: Logger.Metadata = [
             "port": "\(media.plane.port)", "addresses": "\(media.plane.addresses)",

@@ -130,6 +130,18 @@ public struct Context: Sendable {
     mutating func persist(_ change: Change) { effects.append(.persist(change)) }
     mutating func transmit(_ socket: SocketID, _ bytes: [UInt8]) { effects.append(.transmit(socket, bytes)) }
     mutating func media(_ command: MediaCommand) { effects.append(.media(command)) }
+    /// Passes a command to the media plane of the node that has this client.
+    mutating func media(_ command: MediaCommand, at client: ConnectionID) {
+        guard let tag, let other = client.tag(unless: tag) else { return media(command) }
+        post(.media(command), to: other)
+    }
+
+    /// Passes a command to the media plane of this node, and to those of other nodes.
+    mutating func media(_ command: MediaCommand, andOn others: [NodeTag]) {
+        media(command)
+        for other in others { post(.media(command), to: other) }
+    }
+
     mutating func record(_ command: RecordingCommand) { effects.append(.recording(command)) }
     mutating func broadcast(_ command: BroadcastCommand) { effects.append(.broadcast(command)) }
     mutating func composeAhead(_ archive: ArchiveRecord) { effects.append(.composeAhead(archive)) }
@@ -149,6 +161,7 @@ public struct Context: Sendable {
 
     mutating func releasePlace(_ key: PlaceKey) { effects.append(.releasePlace(key)) }
     mutating func post(_ letter: Letter, to tag: NodeTag) { effects.append(.post(tag, letter)) }
+    mutating func relay(_ event: RelayLetter, from tag: NodeTag) { effects.append(.relay(event, from: tag)) }
 
     /// Notes that this machine may have ended, so that the hub releases its place. Does nothing without a cluster.
     mutating func touch(_ machine: PlacedMachine) { if tag != nil { touched.append(machine) } }

@@ -26,6 +26,8 @@ private func describe(_ packet: RTCP.Packet) -> String {
         "FIR \(request.sender) " + request.entries.map { "\($0.ssrc):\($0.sequenceNumber)" }.joined(separator: ",")
     case .remb(let limit): "REMB \(limit.sender) \(limit.bitrate) \(Array(limit.sources))"
     case .transportFeedback(let report): "TWCC \(report.baseSequenceNumber)+\(report.statusCount)"
+    case .application(let packet):
+        "APP \(packet.sender) \(packet.subtype) \(String(packet.name, radix: 16)) \(Array(packet.data))"
     case .unknown(let type, let format): "unknown \(type)/\(format)"
     case .malformed(let type): "malformed \(type)"
     }
@@ -57,6 +59,9 @@ private let info = RTCP.SenderInfo(
         ("8f ce 0005 00000001 00000000 52454d42 01 ffffff 00000009", "REMB 1 18446744073709551615 [9]"),
         ("8f ce 0003 00000001 00000000 58585858", "unknown 206/15"),
         ("81 cf 0001 00000001", "unknown 207/1"),
+        ("83 cc 0003 00000001 63726c79 01020304", "APP 1 3 63726c79 [1, 2, 3, 4]"),
+        ("80 cc 0002 00000001 63726c79", "APP 1 0 63726c79 []"),
+        ("80 cc 0001 00000001", "malformed 204"),
         ("83 cd 0002 00000001 00000002", "unknown 205/3"),
         ("a1 ce 0003 00000001 00000002 00000004", "PLI 1 2"),
     ])
@@ -140,6 +145,7 @@ private let info = RTCP.SenderInfo(
             RTCP.writeFIR(sender: 1, entries: [.init(ssrc: 5, sequenceNumber: 200)], to: &writer)
             RTCP.writeREMB(sender: 1, bitrate: 1_500_000, sources: [2, 3], to: &writer)
             RTCP.writeBye(sources: [1, 2], to: &writer)
+            RTCP.writeApplication(sender: 1, subtype: 2, name: 0x6162_6364, to: &writer) { $0.u24(0x01_0203) }
         }
         #expect(
             described(bytes) == [
@@ -151,6 +157,7 @@ private let info = RTCP.SenderInfo(
                 "FIR 1 5:200",
                 "REMB 1 1500000 [2, 3]",
                 "BYE [1, 2]",
+                "APP 1 2 61626364 [1, 2, 3, 0]",
             ])
     }
 

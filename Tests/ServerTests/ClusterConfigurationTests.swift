@@ -22,6 +22,7 @@ struct ClusterConfigurationTests {
         #expect(try load([:]).cluster.node == nil)
         #expect(problems(["cluster.node": "1"]).map(\.key) == ["cluster.node", "cluster.node"])
         #expect(problems(["cluster.redis": urls]).map(\.key) == ["cluster.redis"])
+        #expect(problems(["cluster.relays": "true"]).map(\.key) == ["cluster.relays"])
         let complete = ["cluster.node": "1", "cluster.redis": urls, "storage.url": "postgresql://db.example/confab"]
         #expect(try load(complete).cluster.node == 1)
         #expect(

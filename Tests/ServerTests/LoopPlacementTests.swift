@@ -1,3 +1,4 @@
+import Cluster
 import Signaling
 import TestSupport
 import Testing
@@ -10,7 +11,7 @@ import Wire
     private final class Stage {
         private(set) var placement: LoopPlacement
 
-        init(_ loops: Int) { placement = LoopPlacement(loops: loops) }
+        init(_ loops: Int, tag: NodeTag? = nil) { placement = LoopPlacement(loops: loops, tag: tag) }
 
         @discardableResult
         func place(_ command: MediaCommand) -> LoopPlacement.Destination { placement.place(command) }
@@ -120,6 +121,22 @@ import Wire
         stage.leave(2)
         #expect(stage.loop(2) == nil)
         #expect(stage.offer(2, in: red) == .loop(0), "it is a new client")
+    }
+
+    @Test("a client of another node has no loop, and its streams have subscribers here")
+    func elsewhere() throws {
+        let stage = Stage(2, tag: try #require(NodeTag(node: 1, life: 1)))
+        let distant = ConnectionID(high: 2 << 48 | 5 << 24, low: 1)
+        let publish = MediaCommand.publish(
+            Stage.stream(1), red, by: distant, MediaMids(audio: "a", video: "v"), audio: true, video: true)
+        #expect(stage.place(publish) == .all)
+        #expect(stage.placement.loop(of: distant) == nil && stage.placement.loads == [0, 0])
+        stage.offer(2)
+        stage.offer(3, in: red)
+        #expect(stage.subscribe(1, red, by: 3) == .loop(1))
+        #expect(stage.place(.unpublish(Stage.stream(1), by: distant)) == .all)
+        for client: UInt64 in 2...3 { stage.leave(client) }
+        #expect(stage.placement.loads == [0, 0])
     }
 
     @Test("streams and subscriptions before the first offer place a client")

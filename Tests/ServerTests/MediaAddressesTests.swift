@@ -75,6 +75,29 @@ struct MediaAddressesTests {
         #expect(try addresses("203.0.113.9", local: many).answering.count == MediaAddresses.maxAnswering)
     }
 
+    @Test("the address for other nodes is bound too, if it is one of this machine and not bound yet")
+    func relay() throws {
+        let local = ["192.168.1.7", "10.0.0.1", "2001:db8::7"].compactMap { IPAddress($0) }
+        func bound(_ relay: String, besides configured: String) throws -> [String] {
+            var found = try MediaAddresses(
+                configured: IPAddress(configured), local: local, publicHost: nil, port: 40000)
+            try found.add(relay: #require(IPAddress(relay)), local: local)
+            #expect(found.advertised.map(\.description) == [configured])
+            return found.bound.map(\.description)
+        }
+        #expect(try bound("10.0.0.1", besides: "192.168.1.7") == ["192.168.1.7", "10.0.0.1"])
+        #expect(try bound("2001:db8::7", besides: "192.168.1.7") == ["192.168.1.7", "2001:db8::7"])
+        #expect(try bound("192.168.1.7", besides: "192.168.1.7") == ["192.168.1.7"])
+        // Another machine forwards it.
+        #expect(try bound("10.9.9.9", besides: "192.168.1.7") == ["192.168.1.7"])
+        // A socket for all addresses of the family is there already.
+        #expect(try bound("10.0.0.1", besides: "203.0.113.9") == ["0.0.0.0"])
+        #expect(try bound("2001:db8::7", besides: "203.0.113.9") == ["0.0.0.0", "2001:db8::7"])
+        for impossible in ["0.0.0.0", "::", "224.0.0.1"] {
+            #expect(throws: MediaPlaneError.self) { try bound(impossible, besides: "192.168.1.7") }
+        }
+    }
+
     @Test("an address that cannot work is a startup error", arguments: ["0.0.0.0", "::", "224.0.0.1", "ff02::1"])
     func impossible(_ address: String) {
         #expect(throws: MediaPlaneError.self) { try addresses(address, local: ["10.0.0.1"]) }

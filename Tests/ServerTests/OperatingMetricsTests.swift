@@ -73,6 +73,7 @@ import Wire
             (figures.streamLength, figures.isConnected) = (3, true)
             figures.places = [.room: 2, .person: 30]
             figures.nodes = [.serving: 2, .fenced: 1]
+            figures.relays = [.connected: 4]
             metrics.record(figures)
             metrics.recordPost(.milliseconds(3))
         }
@@ -85,6 +86,7 @@ import Wire
             "confab_cluster_lease_seconds 2.5", "confab_cluster_frozen_seconds_total 1.25",
             "confab_cluster_places{kind=\"room\"} 2", "confab_cluster_places{kind=\"hall\"} 0",
             "confab_cluster_nodes{state=\"serving\"} 2", "confab_cluster_nodes{state=\"cut_off\"} 0",
+            "confab_cluster_relays{state=\"connected\"} 4", "confab_cluster_relays{state=\"connecting\"} 0",
             "confab_cluster_post_seconds_bucket{le=\"0.005\"} 1",
         ] {
             #expect(text.contains("\n\(line)\n"), "\(line)")

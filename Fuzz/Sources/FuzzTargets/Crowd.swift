@@ -201,7 +201,7 @@ struct Crowd {
         for effect in effects {
             switch effect {
             case .persist, .media, .reply, .answer, .push, .deleteFile, .reach, .releasePlace, .post, .recording,
-                .broadcast, .composeAhead, .compose:
+                .broadcast, .composeAhead, .compose, .relay:
                 break
             case .query(let question): questions.append(question)
             case .transmit(let socket, let bytes):

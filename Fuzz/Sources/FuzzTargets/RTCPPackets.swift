@@ -59,6 +59,12 @@ extension FuzzTarget {
         case .transportFeedback(let report):
             try check(report, most: most)
             return []
+        case .application(let packet):
+            return try writing {
+                RTCP.writeApplication(
+                    sender: packet.sender, subtype: packet.subtype, name: packet.name, to: &$0
+                ) { $0.append(packet.data) }
+            }
         case .unknown, .malformed: return []
         }
     }

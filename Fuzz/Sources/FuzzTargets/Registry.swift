@@ -37,6 +37,7 @@ extension FuzzTarget {
         .rtpPackets,
         .headerExtensions,
         .rtcpPackets,
+        .relayMessages,
         .reception,
         .vp8,
         .vp9,

@@ -95,6 +95,8 @@ public struct NodeRecord: Hashable, Codable, Sendable {
     public var disconnectsInMs: Int64?
     /// The number of places that the node has. Nil if the release does not publish it.
     public var places: Int?
+    /// How to open relays to the node; nil if it routes no media, or its release has no relays.
+    public var relays: NodeRelays?
 
     /// Creates the record of a node that serves and has no load.
     public init(tag: NodeTag, url: String, socketAddress: String, region: String, version: String, letters: Letters) {

@@ -12,8 +12,8 @@ public enum RTCP {
         case fir(FullIntraRequest)
         case remb(ReceiverEstimatedMaximumBitrate)
         case transportFeedback(TransportFeedbackReport)
-        /// An unsupported packet type or feedback format, such as XR or APP. RFC 3550 §6.1 requires receivers to
-        /// ignore it.
+        case application(Application)
+        /// An unsupported packet type or feedback format, such as XR. RFC 3550 §6.1 requires receivers to ignore it.
         case unknown(type: UInt8, format: UInt8)
         /// A packet whose length does not match its content.
         case malformed(type: UInt8)
@@ -25,6 +25,7 @@ public enum RTCP {
         case receiverReport = 201
         case sourceDescription = 202
         case bye = 203
+        case application = 204
         case transportLayerFeedback = 205
         case payloadSpecificFeedback = 206
     }
@@ -112,6 +113,17 @@ public enum RTCP {
     /// A BYE packet (RFC 3550 §6.6). Its optional reason is human-readable text and is ignored.
     public struct Bye {
         public var sources: Sources
+    }
+
+    /// An application-defined packet (RFC 3550 §6.7). Nodes of a cluster exchange them; browsers send none.
+    public struct Application {
+        public var sender: UInt32
+        /// A number from 0 to 31 whose meaning the application defines.
+        public var subtype: UInt8
+        /// Four ASCII characters that identify the application, the first in the highest byte.
+        public var name: UInt32
+        /// The content, a multiple of four bytes.
+        public var data: UnsafeRawBufferPointer
     }
 
     /// A report of lost packets (RFC 4585 §6.2.1).

@@ -87,6 +87,10 @@ extension RTCP.Packet {
         case .bye:
             guard let sources = reader.take(Int(count) * 4) else { return nil }
             self = .bye(RTCP.Bye(sources: RTCP.Sources(sources)))
+        case .application:
+            guard let sender = reader.u32(), let name = reader.u32(), let data = reader.take(reader.remaining)
+            else { return nil }
+            self = .application(RTCP.Application(sender: sender, subtype: count, name: name, data: data))
         case .transportLayerFeedback:
             self.init(transportLayerFormat: count, &reader)
         case .payloadSpecificFeedback:

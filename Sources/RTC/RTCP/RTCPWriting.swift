@@ -84,6 +84,24 @@ extension RTCP {
         end(start, in: &writer)
     }
 
+    /// Writes an application-defined packet (RFC 3550 §6.7).
+    ///
+    /// - Parameters:
+    ///   - subtype: 0 to 31.
+    ///   - name: four ASCII characters, the first in the highest byte.
+    ///   - body: writes the content, which is then padded with zeros to whole words.
+    public static func writeApplication(
+        sender: UInt32, subtype: UInt8, name: UInt32, to writer: inout ByteWriter,
+        _ body: (inout ByteWriter) -> Void
+    ) {
+        let start = begin(.application, count: subtype, to: &writer)
+        writer.u32(sender)
+        writer.u32(name)
+        body(&writer)
+        writer.zeros((4 - (writer.count - start) & 3) & 3)
+        end(start, in: &writer)
+    }
+
     private static func beginFeedback(
         _ type: PacketType, format: UInt8, sender: UInt32, media: UInt32, to writer: inout ByteWriter
     ) -> Int {

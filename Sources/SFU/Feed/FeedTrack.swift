@@ -8,6 +8,8 @@ final class FeedTrack {
     let kind: MediaKind
     /// The event loop of the publisher; nil if it is this router's.
     let loop: Int?
+    /// Whether the publisher is on another node. Such a track arrives over a relay, and is not sent over another one.
+    let isRemote: Bool
     /// Where the track comes from. The source owns the track.
     weak var source: (any FeedSource)?
     private(set) var codecs: [Codec] = []
@@ -35,7 +37,9 @@ final class FeedTrack {
 
     var clockRate: UInt32 { kind == .audio ? 48_000 : 90_000 }
 
-    init(mid: String, kind: MediaKind, loop: Int? = nil) { (self.mid, self.kind, self.loop) = (mid, kind, loop) }
+    init(mid: String, kind: MediaKind, loop: Int? = nil, isRemote: Bool = false) {
+        (self.mid, self.kind, self.loop, self.isRemote) = (mid, kind, loop, isRemote)
+    }
 
     // MARK: Filling
 
@@ -147,7 +151,7 @@ struct LayerDemand: Equatable, Sendable {
     var refused: UInt8 = 0
 }
 
-/// What fills a track's feeds: the ingress, or the router of another event loop.
+/// What fills a track's feeds: the ingress, or the router of another event loop. Packets of another node arrive through the ingress.
 protocol FeedSource: AnyObject {
     /// Updates which of the track's layers are alive.
     func updateLiveness()

@@ -21,6 +21,13 @@ struct FrameRates: Equatable, Sendable {
     /// Whether the encoding uses temporal layers.
     var hasTemporalLayers: Bool { hasLayers }
 
+    init() {}
+
+    /// Creates rates that another node has measured.
+    init(hasTemporalLayers: Bool, framesPer10s: SIMD4<UInt32>?, bytesPerSecond: SIMD4<UInt32>?) {
+        (hasLayers, self.framesPer10s, self.bytesPerSecond) = (hasTemporalLayers, framesPer10s, bytesPerSecond)
+    }
+
     /// The rates without the counts of the measurement that is in progress.
     var measured: FrameRates {
         var copy = FrameRates()

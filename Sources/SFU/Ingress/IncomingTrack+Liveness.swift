@@ -20,6 +20,8 @@ extension IncomingTrack {
     }
 
     func updateLiveness() {
+        // The publisher's node says which layers are alive. This node receives only those that it demands.
+        guard !publisher.isRemote else { return }
         let newest = newestPacketAt
         for encoding in encodings { feedTrack.layers[encoding.feed.index].isAlive = isAlive(encoding, newest) }
     }

@@ -34,24 +34,38 @@ final class IncomingTrack: FeedSource {
 
     init(publisher: Publisher, mid: String, kind: MediaKind) {
         self.publisher = publisher
-        feedTrack = FeedTrack(mid: mid, kind: kind)
+        feedTrack = FeedTrack(mid: mid, kind: kind, isRemote: publisher.isRemote)
         feedTrack.source = self
     }
 
     /// Applies the negotiated parameters. Must be called after each offer.
     func update(_ media: NegotiatedMedia) {
-        feedTrack.update(codecs: media.codecs, extensions: media.extensions)
-        repairedByPayloadType = .init(repeating: 255, count: 128)
-        for codec in media.codecs where codec.payloadType < 128 {
-            if let repair = codec.rtxPayloadType, repair < 128 {
-                repairedByPayloadType[Int(repair)] = codec.payloadType
-            }
-        }
-        audioLevelID = media.extensions[.audioLevel] ?? 0
+        update(codecs: media.codecs, extensions: media.extensions)
         supportsNACK = media.codecs.contains(where: \.nack)
         supportsPLI = media.codecs.contains(where: \.pli)
         hasRIDs = !media.rids.isEmpty
         hasReducedSizeRTCP = media.hasReducedSizeRTCP
+    }
+
+    /// Applies the parameters that the publisher's node has negotiated. A node answers NACKs and PLI, and needs no receiver report
+    /// before feedback.
+    /// - Returns: false if they are the present ones.
+    func updateRemote(codecs: [Codec], extensions: [HeaderExtension: UInt8]) -> Bool {
+        guard feedTrack.codecs != codecs || feedTrack.extensions != extensions else { return false }
+        update(codecs: codecs, extensions: extensions)
+        (supportsNACK, supportsPLI, hasReducedSizeRTCP) = (true, true, true)
+        return true
+    }
+
+    private func update(codecs: [Codec], extensions: [HeaderExtension: UInt8]) {
+        feedTrack.update(codecs: codecs, extensions: extensions)
+        repairedByPayloadType = .init(repeating: 255, count: 128)
+        for codec in codecs where codec.payloadType < 128 {
+            if let repair = codec.rtxPayloadType, repair < 128 {
+                repairedByPayloadType[Int(repair)] = codec.payloadType
+            }
+        }
+        audioLevelID = extensions[.audioLevel] ?? 0
     }
 
     /// Returns the payload type of the original packets that this RTX payload type retransmits (RFC 4588 §8.1); nil if
@@ -66,6 +80,11 @@ final class IncomingTrack: FeedSource {
     func encoding(rid: String?) -> IncomingEncoding? {
         if let known = encodings.first(where: { $0.feed.rid == rid }) { return known }
         guard rid != nil || !hasRIDs else { return nil }
+        return addEncoding(rid: rid)
+    }
+
+    /// Adds an encoding. Returns nil if there are too many.
+    func addEncoding(rid: String?) -> IncomingEncoding? {
         guard encodings.count < Self.maxEncodings, publisher.encodingCount < Publisher.maxEncodings else { return nil }
         let encoding = IncomingEncoding(track: self, feed: feedTrack.addFeed(rid: rid))
         encodings.append(encoding)
@@ -76,7 +95,10 @@ final class IncomingTrack: FeedSource {
 
     func requestKeyframeSoon() { publisher.requestKeyframesSoon() }
 
-    func demandChanged() { needsAdvice = feedTrack.demand.refused != 0 || advice.payloadType != nil }
+    func demandChanged() {
+        needsAdvice = feedTrack.demand.refused != 0 || advice.payloadType != nil
+        publisher.isDemandChanged = true
+    }
 }
 
 /// One RTP stream that a client sends, with its receiver state.
@@ -105,5 +127,12 @@ final class IncomingEncoding {
         missing = NACKGenerator()
         arrivedAudio = ArrivedAudio()
         feed.restart()
+    }
+
+    /// Stops receiving.
+    func stop() {
+        (ssrc, statistics, lastPacketAt) = (0, nil, nil)
+        missing = NACKGenerator()
+        feed.forgetHistory()
     }
 }

@@ -3,7 +3,7 @@ import RTC
 /// RTCP to publishers (RFC 3550 §6, RFC 4585, RFC 5104). No RTCP packet is forwarded, because a subscriber's feedback is
 /// about the server's stream, and a publisher's report uses the publisher's clock.
 extension Ingress {
-    /// Updates the layers of a publisher's tracks, and sends feedback to the publisher: NACKs and keyframe requests as
+    /// Updates the layers of a publisher's tracks, and sends feedback to the publisher or its node: NACKs and keyframe requests as
     /// soon as they are due, transport-wide feedback every 100 ms, and a receiver report every second.
     func sendFeedback(to publisher: Publisher, now: MediaTime) {
         guard let path = publisher.link.transport.selectedPath else { return }
@@ -101,13 +101,14 @@ extension Ingress {
         _ encoding: IncomingEncoding, _ publisher: Publisher, on path: Path, now: MediaTime
     ) {
         let feed = encoding.feed
-        let isAlive = encoding.lastPacketAt.map { now - $0 < Self.silence } ?? false
+        let isAlive = encoding.lastPacketAt.map { now - $0 < Self.silence } ?? publisher.isRemote
         guard feed.track.kind == .video, isAlive else { return }
-        guard feed.keyframes.takeDue(isWatched: feed.isWatched, now: now) != nil else { return }
+        guard let need = feed.keyframes.takeDue(isWatched: feed.isWatched, now: now) else { return }
         output.counters.keyframesRequested &+= 1
         output.sendControl(to: publisher.link, on: path, limit: 128) { writer in
             begin(&writer, for: publisher, isReduced: encoding.track.hasReducedSizeRTCP)
-            if encoding.track.supportsPLI {
+            // The publisher's node combines the requests of its own subscribers with this one. It must know what for.
+            if encoding.track.supportsPLI, !publisher.isRemote || need == .refresh {
                 RTCP.writePLI(sender: publisher.link.ownSSRC, media: encoding.ssrc, to: &writer)
             } else {
                 encoding.firSequence &+= 1

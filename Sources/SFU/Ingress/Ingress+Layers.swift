@@ -5,6 +5,7 @@ extension Ingress {
     /// Updates frame rates and liveness, selects layers again if any of these changed, and announces the result to the
     /// publisher.
     func updateLayers(of publisher: Publisher, now: MediaTime) {
+        guard !publisher.isRemote else { return selectLayers(of: publisher) }
         for track in publisher.tracks where track.feedTrack.kind == .video {
             let feed = track.feedTrack
             for index in feed.layers.indices where feed.layers[index].rates.measure(now: now) {
@@ -16,6 +17,11 @@ extension Ingress {
             if track.needsAdvice || track.advice.isEnding { track.updateAdvice(now: now) }
             announce(track, now: now)
         }
+    }
+
+    /// Selects layers again where necessary. The publisher's own node measures them, and announces to the publisher which are needed.
+    private func selectLayers(of publisher: Publisher) {
+        for track in publisher.tracks where track.feedTrack.needsSelection { track.feedTrack.select() }
     }
 
     private func announce(_ track: IncomingTrack, now: MediaTime) {

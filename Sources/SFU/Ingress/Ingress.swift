@@ -55,7 +55,8 @@ final class Ingress {
     /// Performs the work that is due for a publisher.
     func tick(_ publisher: Publisher, now: MediaTime) {
         sendFeedback(to: publisher, now: now)
-        judgeUplink(of: publisher, now: now)
+        // The publisher's own node judges its connection.
+        if !publisher.isRemote { judgeUplink(of: publisher, now: now) }
     }
 
     // MARK: Packets

@@ -3,6 +3,10 @@ import RTC
 /// The half of a peer connection over which a client publishes: its tracks, and the SSRCs that belong to them.
 final class Publisher: PeerHalf {
     let link: PeerLink
+    /// Whether the client is connected to another node, so that its packets arrive over a relay.
+    let isRemote: Bool
+    /// Whether subscribers' demand of a track may have changed. Read and reset by the relay of a remote publisher.
+    var isDemandChanged = false
     private unowned let ingress: Ingress
     /// The tracks that the client publishes, in the order of the description's media sections.
     private(set) var tracks: [IncomingTrack] = []
@@ -41,7 +45,9 @@ final class Publisher: PeerHalf {
     /// One of the client's SSRCs, for feedback about the whole transport; 0 if none is known.
     var mediaSSRC: UInt32 { sources.keys.first ?? 0 }
 
-    init(link: PeerLink, ingress: Ingress) { (self.link, self.ingress) = (link, ingress) }
+    init(link: PeerLink, ingress: Ingress, isRemote: Bool = false) {
+        (self.link, self.ingress, self.isRemote) = (link, ingress, isRemote)
+    }
 
     // MARK: Negotiation
 
@@ -80,6 +86,35 @@ final class Publisher: PeerHalf {
             tracks.removeAll { $0 === track }
             sources = sources.filter { $0.value.encoding.track !== track }
         }
+    }
+
+    // MARK: Publishers on other nodes
+
+    /// Adds a track that the publisher's node has listed.
+    func addRemoteTrack(mid: String, kind: MediaKind) -> IncomingTrack {
+        let track = IncomingTrack(publisher: self, mid: mid, kind: kind)
+        track.feedTrack.clockOffset = clockOffset
+        tracks.append(track)
+        return track
+    }
+
+    /// Ends a track that the publisher's node does not list any more.
+    func removeRemoteTrack(_ track: IncomingTrack) {
+        track.feedTrack.end()
+        tracks.removeAll { $0 === track }
+        sources = sources.filter { $0.value.encoding.track !== track }
+    }
+
+    /// Begins to receive an encoding with SSRCs of the relay: one for packets, and the next one for retransmissions.
+    func bind(_ encoding: IncomingEncoding, to ssrc: UInt32) {
+        learn(ssrc, encoding, isRepair: false)
+        learn(ssrc + 1, encoding, isRepair: true)
+    }
+
+    /// Stops receiving an encoding.
+    func unbind(_ encoding: IncomingEncoding) {
+        forget(encoding)
+        encoding.stop()
     }
 
     // MARK: Life

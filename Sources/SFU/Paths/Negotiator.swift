@@ -20,6 +20,19 @@ final class Negotiator {
             side: side, link: link, half: makeHalf(link), originSessionID: "\(offer.origin.sessionID)")
     }
 
+    /// Creates the connection of one end of a relay, with new credentials.
+    /// - Parameters:
+    ///   - client: the key of the connection, for its reports.
+    ///   - isController: whether this end is controlling in ICE, and the client in DTLS.
+    func makeRelayLink(_ client: Key, isController: Bool) -> PeerLink {
+        let (credentials, maxSources) = (makeCredentials(), 2 * RelayChannels.count)
+        let transport =
+            isController
+            ? PeerTransport(client: credentials, certificate: certificate, maxSources: maxSources, random: generator)
+            : PeerTransport(server: credentials, certificate: certificate, maxSources: maxSources)
+        return PeerLink(client: client, transport: transport, using: &generator)
+    }
+
     /// Answers an offer, and applies what was negotiated to the peer.
     func answer(_ offer: SessionDescription, to peer: Peer, _ peers: PeerTable) throws(SDPError) -> String {
         let ufrag = offer.sections.lazy.compactMap(\.transport.ufrag).first ?? offer.transport.ufrag

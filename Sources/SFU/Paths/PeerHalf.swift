@@ -55,4 +55,10 @@ struct PeerLink {
         // The CNAME is random, so it identifies no user, and is the same for audio and video (RFC 7022 §4.2).
         cname = String(UInt64.random(in: 0...UInt64.max, using: &generator), radix: 36)
     }
+
+    /// Creates the link of a client whose packets arrive over a relay. SRTP keeps state for each SSRC of reports, so all clients share
+    /// the relay's.
+    init(client: Key, over relay: PeerLink) {
+        (self.client, transport, ownSSRC, cname) = (client, relay.transport, relay.ownSSRC, relay.cname)
+    }
 }

@@ -19,6 +19,8 @@ struct ClusterFigures {
     var places: [PlaceKey.Kind: Int] = [:]
     /// The nodes of the cluster by condition.
     var nodes: [NodeCondition: Int] = [:]
+    /// The relays to other nodes by state.
+    var relays: [RelayBook.State: Int] = [:]
 }
 
 /// The metrics of a node of a cluster. A server that is alone has none of them.
@@ -35,6 +37,7 @@ final class ClusterMetrics: Sendable {
     private static let frozenLabel = "confab_cluster_frozen_seconds_total"
     private static let placesLabel = "confab_cluster_places"
     private static let nodesLabel = "confab_cluster_nodes"
+    private static let relaysLabel = "confab_cluster_relays"
 
     /// The help text of each metric, keyed by metric name.
     static let help = [
@@ -50,6 +53,7 @@ final class ClusterMetrics: Sendable {
         frozenLabel: "Time for which this node has waited for PostgreSQL.",
         placesLabel: "State machines that exist once in the cluster and are on this node, by kind.",
         nodesLabel: "Nodes of the cluster as this node knows them, by state.",
+        relaysLabel: "Relays between the media loops of this node and those of other nodes, by state.",
     ]
 
     /// Why something from Redis was ignored.
@@ -80,6 +84,9 @@ final class ClusterMetrics: Sendable {
     private let nodes = NodeCondition.allCases.map {
         ($0, Gauge(label: ClusterMetrics.nodesLabel, dimensions: [("state", $0.rawValue)]))
     }
+    private let relays = RelayBook.State.allCases.map {
+        ($0, Gauge(label: ClusterMetrics.relaysLabel, dimensions: [("state", $0.rawValue)]))
+    }
 
     /// Records how long it took to store a batch of letters.
     func recordPost(_ duration: Duration) { post.recordNanoseconds(Int64(max(0, duration / .nanoseconds(1)))) }
@@ -103,5 +110,6 @@ final class ClusterMetrics: Sendable {
         frozen.increment(by: added)
         for (kind, gauge) in places { gauge.record(figures.places[kind] ?? 0) }
         for (condition, gauge) in nodes { gauge.record(figures.nodes[condition] ?? 0) }
+        for (state, gauge) in relays { gauge.record(figures.relays[state] ?? 0) }
     }
 }

@@ -64,6 +64,7 @@ extension ClusterNode {
             }
             recordsReadAt = clock()
             count()
+            relays?.read(records?.records ?? [:])
         }
     }
 

@@ -86,6 +86,8 @@ final class ClusterNode: MachinePlaces {
     let metrics = ClusterMetrics()
     /// Posts letters to the other nodes, and receives theirs. Nil if this node posts none.
     var post: RedisPost?
+    /// The relays to the other nodes, over which media crosses. Nil if this node opens none.
+    var relays: ClusterRelays?
     /// Whether people can reach this node, and the signs of it.
     var door: DoorWatch?
     var doorTraffic: () -> DoorTraffic = { DoorTraffic() }
@@ -155,12 +157,14 @@ final class ClusterNode: MachinePlaces {
         hasStopped = true
         timer?.cancel()
         post?.stop()
+        relays?.stop()
     }
 
     /// Lets letters of the other nodes be inputs for the rules, and the other way around.
     private func connectPost() {
         guard let post else { return }
         runner?.post = post
+        runner?.relays = relays
         post.standing = { [weak self] life, heard in self?.lives.standing(of: life, heard: heard) ?? .unclear }
         post.receive = { [weak self] items, handled, carriedOut in
             self?.runner?.submit(received: items, handled: handled, carriedOut: carriedOut)
@@ -282,6 +286,7 @@ final class ClusterNode: MachinePlaces {
             logger.notice("The life of node \(life.node) is over.")
             table.announceDeath(of: life)
             post?.ended(life)
+            relays?.ended(life)
             runner?.submit(.nodeLost(life, heir: heir ?? tag))
             if heir == tag { takeOver(life) }
         }

@@ -36,6 +36,7 @@ extension ClusterNode: ClusterNodes {
         }
         (figures.lease, figures.frozen) = (leaseLeft(at: now), frozen.total(at: now))
         (figures.places, figures.nodes) = (registry.heldCounts, list.counts)
+        if let relays { figures.relays = relays.counts }
         metrics.record(figures)
     }
 }

@@ -63,6 +63,13 @@ struct ClusterService: Service {
                 describe: describing(life.tag, configuration, gateway.value, media),
                 eventLoop: gateway.eventLoop, logger: logger, clock: monotonic)
             node.post = post
+            if let media, configuration.cluster.relays {
+                let relays = ClusterRelays(of: life.tag, NodeRelays(media), media, logger: logger) {
+                    [weak runner = gateway.value.runner] in runner?.submit($0)
+                }
+                relays.start(on: gateway.eventLoop)
+                node.relays = relays
+            }
             node.door = DoorWatch(pingInterval: configuration.rules.pingInterval, at: monotonic())
             node.doorTraffic = { [unowned gateway = gateway.value] in gateway.doorTraffic }
             node.wall = { .milliseconds(clock.wallNow.milliseconds) }
@@ -135,6 +142,7 @@ struct ClusterService: Service {
                 tag: tag, url: configuration.publicURL ?? "",
                 socketAddress: "\(configuration.host):\(configuration.port)",
                 region: "", version: ConfabServer.version, letters: .init(speaks: 1, reads: 1...1))
+            if configuration.cluster.relays { record.relays = media.map { NodeRelays($0) } }
             record.load = meter.load
             record.counts = .init(
                 clients: gateway.runner.hub.clientCount, waiting: gateway.runner.hub.waitingCount,

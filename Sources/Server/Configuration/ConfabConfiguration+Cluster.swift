@@ -16,6 +16,8 @@ extension ConfabConfiguration {
         public var sentinelTLS = false
         /// How long people may stay on a server that an operator takes out of service.
         public var drainGrace = Duration.seconds(1800)
+        /// Whether this node opens relays to other nodes, over which media crosses.
+        public var relays = false
         public init() {}
     }
 }
@@ -32,8 +34,8 @@ extension ConfabConfiguration.Cluster {
     /// The problems with these settings that only show when they are seen together.
     func conflicts(storage: ConfabConfiguration.Storage) -> [ConfigurationError.Problem] {
         guard node != nil else {
-            return redis.isEmpty
-                ? [] : [.init(key: "cluster.redis", message: "requires cluster.node, the number of this node")]
+            let keys = (redis.isEmpty ? [] : ["cluster.redis"]) + (relays ? ["cluster.relays"] : [])
+            return keys.map { .init(key: $0, message: "requires cluster.node, the number of this node") }
         }
         var found: [ConfigurationError.Problem] = []
         if storage.url == nil {
@@ -92,5 +94,9 @@ extension Setting {
             "How long people may stay after `confab node drain`, also on a server that is alone.",
             "Then everyone is disconnected, and connects again: to another server, if a load balancer is in front.",
             applies: .atReload),
+        Setting(
+            "cluster.relays", \.cluster.relays, .boolean,
+            "Whether this node connects its media to that of other nodes, over UDP.",
+            "Rooms then span the nodes that have it. See media.relayAddress and docs/cluster.md."),
     ]
 }

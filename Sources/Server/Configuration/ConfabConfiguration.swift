@@ -201,6 +201,8 @@ public struct ConfabConfiguration: Sendable, Equatable {
         /// The number of media loops; nil for one for every two processors.
         public var loops: Int?
         public var address: IPAddress?
+        /// The address at which other nodes of the cluster reach this machine's media; nil for those that are announced to clients.
+        public var relayAddress: IPAddress?
         /// Whether to choose the layers for subscribers according to the available bandwidth of their connections.
         public var congestionControl = true
         /// Maximum number of publishers per session whose audio is forwarded. In few conversations, more people talk

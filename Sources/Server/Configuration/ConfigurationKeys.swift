@@ -224,6 +224,13 @@ extension Setting {
             "Address announced to browsers for media, if it differs from this machine's own (NAT).",
             "Behind a router or in a container, set the public address."),
         Setting(
+            "media.relayAddress", \.media.relayAddress,
+            .optional(
+                .single("an IPv4 or IPv6 address", parse: { IPAddress($0) }, write: \.description),
+                empty: "the address announced to browsers"),
+            "Address at which other nodes of a cluster reach this machine's media.",
+            "Set one in a private network, if the nodes have one. See cluster.relays."),
+        Setting(
             "media.congestionControl", \.media.congestionControl, .boolean,
             "Whether subscribers on slow networks get smaller layers, or audio only.",
             "The server estimates the bitrate that each connection carries. On a machine that is always busy, the "

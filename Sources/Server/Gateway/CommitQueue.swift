@@ -112,7 +112,7 @@ struct CommitQueue {
                 }
                 // Add the person of the origin, because some changes name only a call and no person.
                 store(change, by: origin.person, in: own!)
-            case .media, .deleteFile: ready.append(effect)
+            case .media, .deleteFile, .relay: ready.append(effect)
             case .transmit, .close, .reply, .answer, .query, .push, .reach, .releasePlace, .post, .recording,
                 .broadcast, .composeAhead, .compose:
                 if let number = own ?? holder(of: effect, person) {
@@ -202,7 +202,7 @@ struct CommitQueue {
         // because each waits for all changes before it.
         case .reach, .releasePlace, .post, .recording, .broadcast, .composeAhead, .compose:
             return isEmpty ? nil : nextNumber - 1
-        case .persist, .media, .deleteFile: return nil
+        case .persist, .media, .deleteFile, .relay: return nil
         }
     }
 
@@ -239,7 +239,7 @@ extension Effect {
         switch self {
         case .transmit(let socket, _), .close(let socket, _, _), .reply(let socket, _), .answer(let socket, _): socket
         case .media, .query, .push, .persist, .deleteFile, .reach, .releasePlace, .post, .recording, .broadcast,
-            .composeAhead, .compose:
+            .composeAhead, .compose, .relay:
             nil
         }
     }

@@ -1,3 +1,4 @@
+import Cluster
 import Signaling
 import Wire
 
@@ -33,6 +34,7 @@ struct Freeze {
         case layers(SessionID, StreamID)
         case bandwidth(SessionID)
         case speaker(SessionID)
+        case relay(NodeTag, UInt8)
     }
 
     /// When to call ``handleTimeout(at:)``; nil while the rules act.
@@ -61,7 +63,7 @@ struct Freeze {
     ///
     /// - Parameter waiting: the number of inputs that wait. Until the end, none is removed.
     mutating func admit(_ input: Input, waiting: Int) -> Verdict {
-        if case .media(let event) = input, let topic = Self.topic(of: event) {
+        if let topic = Self.topic(of: input) {
             if let index = indices[topic] { return .replace(index) }
             indices[topic] = waiting
         } else if case .closed(let socket, _) = input, refused.remove(socket) != nil {
@@ -78,6 +80,14 @@ struct Freeze {
         switch input {
         case .arrived, .legacyArrived, .perchArrived, .resourceArrived, .operated: true
         default: false
+        }
+    }
+
+    private static func topic(of input: Input) -> Topic? {
+        switch input {
+        case .media(let event): topic(of: event)
+        case .relay(.credentials(let credentials), let life): .relay(life, credentials.index)
+        default: nil
         }
     }
 

@@ -14,6 +14,14 @@ protocol LetterPost: AnyObject {
 
 extension RedisPost: LetterPost {}
 
+/// The relays between this node and the others, over which media crosses. `HubRunner` calls this on its event loop.
+protocol MediaRelays: AnyObject {
+    /// Handles an event about a relay between this node and the life that has posted it.
+    func receive(_ event: RelayLetter, from life: NodeTag)
+    /// Notes a command that the media plane of this node has got.
+    func note(_ command: MediaCommand)
+}
+
 // What other nodes have posted.
 extension HubRunner {
     /// What to call for inputs that were submitted together.

@@ -36,6 +36,8 @@ final class HubRunner {
     var places: (any MachinePlaces)?
     /// Posts letters to the other nodes of the cluster. Set when the server starts; nil without a cluster.
     var post: (any LetterPost)?
+    /// The relays to the other nodes of the cluster. Set when the server starts; nil if this node has none.
+    var relays: (any MediaRelays)?
     private let media: MediaPlane?
     private(set) var sockets = SocketTable()
     var inputs: Deque<Input> = []
@@ -316,7 +318,9 @@ final class HubRunner {
         case .reply(let id, let reply): sockets[id]?.reply(reply)
         case .answer(let id, let reply): sockets[id]?.answer(reply)
         case .deleteFile(let file): roomFiles?.delete(file)
-        case .media(let command): media?.perform(command)
+        case .media(let command):
+            media?.perform(command)
+            relays?.note(command)
         case .recording(let command): recorder?.send(command)
         case .broadcast(let command): broadcaster?.send(command)
         case .composeAhead(let archive): composer?.composeAhead(archive)
@@ -330,6 +334,7 @@ final class HubRunner {
             places.reach(key, machine, claims: claims)
         case .releasePlace(let key): places?.release(key)
         case .post(let life, let letter): post?.post(letter, to: life)
+        case .relay(let event, let life): relays?.receive(event, from: life)
         case .persist: assertionFailure("the commit queue collects changes")
         }
     }

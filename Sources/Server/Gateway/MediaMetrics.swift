@@ -22,6 +22,7 @@ struct MediaMetrics: Sendable {
         "confab_media_datagrams_unsent": "Datagrams that could not be sent, usually because a buffer was full.",
     ]
     private static let pipedPackets = "confab_media_packets_piped"
+    private static let relayedPackets = "confab_media_packets_relayed"
     private static let recordedPackets = "confab_recording_packets"
     private static let unrecordedPackets = "confab_recording_dropped_packets"
     private static let waits = "confab_media_socket_waits"
@@ -37,6 +38,7 @@ struct MediaMetrics: Sendable {
     private static let fullSessions = "confab_media_full_sessions"
     private static let added = [
         pipedPackets + "_total": "Media packets passed to other media loops, counted once per loop.",
+        relayedPackets + "_total": "Media packets sent to other nodes, counted once per node.",
         recordedPackets + "_total": "Media packets passed to the recorder, counted once per recording.",
         unrecordedPackets + "_total": "Media packets missing in recordings, because the recorder was too slow.",
         waits + "_total": "Times the sending of media was delayed because a socket's buffer was full.",
@@ -67,6 +69,7 @@ struct MediaMetrics: Sendable {
     private let stray = CounterBridge("confab_media_datagrams_stray")
     private let unsent = CounterBridge("confab_media_datagrams_unsent")
     private let piped = CounterBridge(pipedPackets, isNew: true)
+    private let relayed = CounterBridge(relayedPackets, isNew: true)
     private let recorded = CounterBridge(recordedPackets, isNew: true)
     private let unrecorded = CounterBridge(unrecordedPackets, isNew: true)
     private let loops: [LoopMetrics]
@@ -121,6 +124,7 @@ struct MediaMetrics: Sendable {
         received.record(media.packetsIn)
         forwarded.record(media.packetsForwarded)
         piped.record(media.packetsPiped)
+        relayed.record(media.packetsRelayed)
         recorded.record(media.packetsRecorded)
         unrecorded.record(media.recordingPacketsDropped)
         repeated.record(media.packetsRetransmitted)

@@ -1,3 +1,4 @@
+import Cluster
 import Signaling
 import Wire
 
@@ -13,7 +14,10 @@ import Wire
 /// subscription, a client counts as if it had that many: clients are usually placed before they subscribe, and many
 /// may join at once.
 ///
-/// Invariant: only clients with an offer, a stream or a subscription are stored, and only streams of such clients.
+/// A client of another node has no loop here: its streams arrive on the loops that have relays to its node.
+///
+/// Invariant: only clients with an offer, a stream or a subscription are stored, and only streams of such clients and of those of other
+/// nodes.
 struct LoopPlacement: Equatable, Sendable {
     /// The loops that a command goes to.
     enum Destination: Equatable, Sendable {
@@ -72,7 +76,14 @@ struct LoopPlacement: Equatable, Sendable {
     /// The shares of each session, keyed by loop.
     private var sessions: [SessionID: [Int: Share]] = [:]
 
-    init(loops: Int) { loads = Array(repeating: 0, count: max(1, loops)) }
+    /// The life of this node; nil without a cluster.
+    private let tag: NodeTag?
+
+    /// - Parameter tag: the life of this node; nil without a cluster.
+    init(loops: Int, tag: NodeTag? = nil) {
+        loads = Array(repeating: 0, count: max(1, loops))
+        self.tag = tag
+    }
 
     /// Returns the client's loop; nil if it is not placed.
     func loop(of client: ConnectionID) -> Int? { clients[client]?.loop }
@@ -112,6 +123,7 @@ struct LoopPlacement: Equatable, Sendable {
     private mutating func publish(_ stream: StreamID, _ session: SessionID, _ client: ConnectionID) {
         guard streams[stream] == nil else { return }
         streams[stream] = Stream(session: session, publisher: client)
+        if let tag, client.tag(unless: tag) != nil { return }
         change(client, in: session) { client in
             client.streams.insert(stream)
             client.enter(session)

@@ -54,7 +54,7 @@ final class MediaActivity: Sendable {
 enum MediaRequestKind: UInt8, CaseIterable, Sendable {
     case offer = 1
     case close, estimate, leave, publish, update, unpublish, subscribe, unsubscribe
-    case heartbeat, adopt, finish, record
+    case heartbeat, adopt, finish, record, relay
 
     init(_ command: MediaCommand) {
         self =

@@ -74,6 +74,21 @@ struct MediaAddresses: Equatable, Sendable {
         }
     }
 
+    /// Binds the address for other nodes too, if it is one of this machine. If it is not, it is forwarded to one that is bound.
+    ///
+    /// - Parameters:
+    ///   - relay: The setting `media.relayAddress`.
+    ///   - local: This machine's addresses.
+    mutating func add(relay: IPAddress, local: [IPAddress]) throws(MediaPlaneError) {
+        guard !relay.isUnspecified, !relay.isMulticast else {
+            throw MediaPlaneError(
+                "media.relayAddress is \(relay), which is not a unicast address. Set it to the address at which other nodes "
+                    + "reach this machine, or remove it.")
+        }
+        let isBound = bound.contains { $0 == relay || $0.isUnspecified && $0.isIPv4 == relay.isIPv4 }
+        if !isBound, local.contains(relay) || relay.isLoopback { bound.append(relay) }
+    }
+
     private static func isPublic(_ host: String) -> Bool {
         if let address = IPAddress(host) { return !address.isPrivate && !address.isLoopback && !address.isLinkLocal }
         return host != "localhost" && host.contains(".") && !host.hasSuffix(".local") && !host.hasSuffix(".lan")

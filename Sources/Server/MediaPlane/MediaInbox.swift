@@ -38,16 +38,22 @@ final class MediaInbox: Sendable {
     private let readEnd: Int32
     private let writeEnd: Int32
     private let onEvents: @Sendable ([RouterEvent]) -> Void
+    private let onRelayEvents: @Sendable ([RelayEvent]) -> Void
 
-    /// - Parameter onEvents: Called on the loop's thread.
-    init(onEvents: @escaping @Sendable ([RouterEvent]) -> Void) throws {
+    /// - Parameters:
+    ///   - onEvents: Called on the loop's thread.
+    ///   - onRelayEvents: Called on the loop's thread.
+    init(
+        onEvents: @escaping @Sendable ([RouterEvent]) -> Void,
+        onRelayEvents: @escaping @Sendable ([RelayEvent]) -> Void = { _ in }
+    ) throws {
         var ends: [Int32] = [0, 0]
         guard pipe(&ends) == 0 else {
             throw MediaPlaneError("Cannot create a pipe: \(String(cString: strerror(errno))). Allow more open files.")
         }
         (readEnd, writeEnd) = (ends[0], ends[1])
         for end in ends { SocketOptions.makeNonBlocking(end) }
-        self.onEvents = onEvents
+        (self.onEvents, self.onRelayEvents) = (onEvents, onRelayEvents)
     }
 
     deinit {
@@ -123,9 +129,10 @@ final class MediaInbox: Sendable {
         }
     }
 
-    func report(_ events: [RouterEvent], _ counters: MediaCounters) {
+    func report(_ events: [RouterEvent], _ relayEvents: [RelayEvent], _ counters: MediaCounters) {
         state.withLockedValue { $0.counters = counters }
         if !events.isEmpty { onEvents(events) }
+        if !relayEvents.isEmpty { onRelayEvents(relayEvents) }
     }
 }
 

@@ -113,7 +113,7 @@ final class MediaLoop: MediaSink {
             hasRead = false
             sendAll()
             activity.enter(.reporting)
-            inbox.report(router.takeEvents(), counters(of: router))
+            inbox.report(router.takeEvents(), router.takeRelayEvents(), counters(of: router))
         }
         self.router = nil
         inbox.close()

@@ -1,3 +1,4 @@
+import Cluster
 import Datagrams
 import Foundation
 import Logging
@@ -26,8 +27,23 @@ final class MediaPlane: Sendable {
     /// The UDP port of each loop.
     let udpPorts: [Int]
     let addresses: [IPAddress]
+    /// The addresses at which other nodes reach the loops.
+    let relayAddresses: [IPAddress]
+    /// The fingerprint of the certificate of all loops.
+    let fingerprint: Fingerprint
+    /// For each loop, the families of its UDP sockets, in the order of their numbers.
+    let socketFamilies: [[SocketFamily]]
     let notes: [String]
     private let onEvent: @Sendable (MediaEvent) -> Void
+    private let relayReceiver: NIOLockedValueBox<RelayEventReceiver?>
+
+    /// Receives the events of relays, on any thread.
+    typealias RelayEventReceiver = @Sendable (RelayEvent) -> Void
+
+    /// The family of a socket's addresses.
+    struct SocketFamily: Sendable {
+        var isIPv4: Bool
+    }
 
     /// The settings from the configuration, and this machine's addresses.
     struct Settings: Sendable {
@@ -35,6 +51,10 @@ final class MediaPlane: Sendable {
         /// The number of loops.
         var loops = 1
         var address: IPAddress?
+        /// The life of this node; nil without a cluster.
+        var tag: NodeTag?
+        /// The address for other nodes; nil for the advertised ones.
+        var relayAddress: IPAddress?
         var publicHost: String?
         /// This machine's addresses, the most likely reachable first.
         var local: [IPAddress] = []
@@ -61,20 +81,33 @@ final class MediaPlane: Sendable {
         _ settings: Settings, logger: Logger, watchdogPeriod: Duration = MediaWatchdog.period,
         onEvent: @escaping @Sendable (MediaEvent) -> Void
     ) throws {
-        let addresses = try MediaAddresses(
+        var addresses = try MediaAddresses(
             configured: settings.address, local: settings.local, publicHost: settings.publicHost, port: settings.port,
             loops: settings.loops)
+        if let relay = settings.relayAddress { try addresses.add(relay: relay, local: settings.local) }
         let certificate = try Self.certificate()
+        fingerprint = certificate.fingerprint
+        let relayReceiver = NIOLockedValueBox<RelayEventReceiver?>(nil)
+        self.relayReceiver = relayReceiver
         let inboxes = try (0..<settings.loops).map { _ in
-            try MediaInbox { events in for event in events { onEvent(MediaEvent(event)) } }
+            try MediaInbox(
+                onEvents: { events in for event in events { onEvent(MediaEvent(event)) } },
+                onRelayEvents: { events in
+                    let receiver = relayReceiver.withLockedValue { $0 }
+                    for event in events { receiver?(event) }
+                })
         }
         let opened = try MediaSockets(addresses, port: settings.port, loops: settings.loops)
         (port, udpPorts) = (opened.port, opened.loops.map(\.port))
+        socketFamilies = opened.loops.map { loop in
+            loop.sockets.datagram.map { SocketFamily(isIPv4: !$0.isIPv6) }
+        }
         self.addresses = addresses.advertised
+        relayAddresses = settings.relayAddress.map { [$0] } ?? addresses.advertised
         notes = addresses.notes + opened.notes
         self.onEvent = onEvent
         self.inboxes = inboxes
-        placement = Mutex(LoopPlacement(loops: settings.loops))
+        placement = Mutex(LoopPlacement(loops: settings.loops, tag: settings.tag))
         let wait = MediaWait()
         let places = StreamPlaces(limit: settings.maxConnections)
         let isAlone = inboxes.count == 1
@@ -141,6 +174,16 @@ final class MediaPlane: Sendable {
         }
     }
 
+    /// Runs a request on a loop's thread, in order with the commands.
+    func perform(_ kind: MediaRequestKind, onLoop index: Int, _ body: @escaping @Sendable (Router) -> Void) {
+        inboxes[index].perform(kind, body)
+    }
+
+    /// Sets the receiver of the events of relays. Call it before the first relay is opened.
+    func deliverRelayEvents(to receiver: @escaping RelayEventReceiver) {
+        relayReceiver.withLockedValue { $0 = receiver }
+    }
+
     private func perform(_ command: MediaCommand, on inbox: MediaInbox) {
         let onEvent = onEvent
         inbox.perform(MediaRequestKind(command)) { router in router.perform(command, onEvent) }
@@ -194,6 +237,7 @@ extension MediaPlane.Settings {
         port = configuration.media.port
         loops = configuration.media.loopCount
         address = configuration.media.address
+        relayAddress = configuration.cluster.relays ? configuration.media.relayAddress : nil
         maxConnections = DescriptorBudget(configuration).mediaConnections
         controlsCongestion = configuration.media.congestionControl
         loudestStreams = configuration.media.loudestStreams

@@ -21,7 +21,7 @@ extension Client {
     }
 
     private mutating func join(_ join: RoomVerb.Join, _ request: Request, _ context: inout Context) {
-        guard room == nil else {
+        guard room == nil, entering == nil else {
             let error = WireError(.alreadyJoined, "You are in a room or waiting for one. Send room.leave first.")
             return fail(error, re: request.re, &context)
         }
@@ -36,6 +36,7 @@ extension Client {
         }
         let applicant = RoomApplicant(
             client: id, identity: identity, address: origin.address, name: name, grant: grant)
+        entering = request.re
         context.tell(.roomRegistry(.join(RoomApplication(applicant: applicant, re: request.re, join: join))))
     }
 

@@ -21,6 +21,10 @@ struct Clients: Sendable {
     var count: Int { clients.count + legacyClients.count + perchClients.count }
     var resourceCount: Int { resources.count }
 
+    func contains(_ id: ConnectionID) -> Bool {
+        clients.contains(id) || resources.contains(id) || legacyClients.contains(id) || perchClients.contains(id)
+    }
+
     /// The native clients that are in no room, session, chat or call, in a fixed order.
     var idle: [ConnectionID] { clients.ids { !$0.isBusy }.sorted() }
 

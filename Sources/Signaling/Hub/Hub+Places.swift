@@ -177,7 +177,7 @@ extension Hub {
         for waiting in places?.giveUp(machine) ?? [] {
             if waiting.letter.travels {
                 context.post(waiting.letter, to: tag)
-            } else {
+            } else if !crosses(waiting.letter, to: tag) {
                 refuse(waiting.letter, refusal(of: waiting, machine, at: tag, hasMoved: hasMoved))
             }
         }
@@ -244,6 +244,9 @@ extension Hub {
         places?.hurry(now: context.now)
         reachAgain()
         contactsLost(on: tag, isOver: true)
+        // The registry may still answer that a room is there.
+        distant.nodes?.remove(tag)
+        distantLost(tag, isOver: true)
     }
 }
 

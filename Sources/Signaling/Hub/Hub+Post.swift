@@ -7,7 +7,7 @@ import Wire
 // on another node first wait in `Places` until the registry has said which node that is.
 
 extension Hub {
-    /// Posts a letter to clients on other nodes. Returns true if nothing of it is left for this node.
+    /// Posts a letter to clients on other nodes, or to a room on another node. Returns true if nothing of it is left for this node.
     mutating func posts(_ letter: Letter) -> Bool {
         guard let own = context.tag else { return false }
         switch letter {
@@ -18,6 +18,10 @@ extension Hub {
         case .clients(let ids, let message):
             guard ids.contains(where: { $0.tag(unless: own) != nil }) else { return false }
             post(message, to: ids, own)
+            return true
+        case .room, .roomRegistry, .session:
+            guard distant.isOn, let tag = distantNode(of: letter) else { return false }
+            context.post(letter, to: tag)
             return true
         default: return false
         }
@@ -39,12 +43,21 @@ extension Hub {
         if !here.isEmpty { dispatch(.clients(here, message)) }
     }
 
+    /// Posts an event about the relays to another node. Does nothing without a cluster.
+    mutating func post(_ event: RelayLetter, to tag: NodeTag) {
+        guard let own = context.tag, own != tag else { return }
+        context.post(.relay(event), to: tag)
+    }
+
     /// Delivers a letter that another node has posted.
     mutating func received(_ letter: Letter, from tag: NodeTag) {
         guard let own = context.tag else { return }
         switch letter {
         // The client of an earlier life of this node is gone.
-        case .client(let id, _): if id.tag(unless: own) == nil { context.tell(letter) }
+        case .client(let id, let event):
+            guard id.tag(unless: own) == nil else { return }
+            if distant.isOn { note(event, for: id, from: tag) }
+            context.tell(letter)
         case .clients(let ids, let message):
             context.tell(.clients(ids.filter { $0.tag(unless: own) == nil }, message))
         case .person(let id, .contact(.presence(let other))):
@@ -54,6 +67,11 @@ extension Hub {
             context.tell(.person(id, .contact(.presenceElsewhere(of: other, at: tag))))
         // If the person has just moved to another node, the letter is forwarded. Presence is not: a person who moves asks again.
         case .person(_, let event) where event.travels: context.tell(letter)
+        case .relay(let event): context.relay(event, from: tag)
+        case .media(let command) where distant.isOn: received(command, from: tag)
+        case .room, .roomRegistry, .session:
+            guard admits(letter, from: tag) else { return context.figures.unexpectedLetters += 1 }
+            context.tell(letter)
         // Not posted by any release so far.
         default: context.figures.unexpectedLetters += 1
         }
@@ -80,7 +98,7 @@ extension Hub {
 extension ConnectionID {
     /// The life on whose node this client is; nil if that is `own`. Clients of PerchRTC's protocol have ids without a tag, and are
     /// never named on other nodes.
-    fileprivate func tag(unless own: NodeTag) -> NodeTag? {
+    package func tag(unless own: NodeTag) -> NodeTag? {
         high >> 24 == own.rawValue || isPerch ? nil : NodeTag(rawValue: high >> 24)
     }
 }

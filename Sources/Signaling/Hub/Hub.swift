@@ -28,6 +28,8 @@ public struct Hub: Sendable {
     /// Where the machines are that exist once in the cluster; nil without a cluster.
     var places: Places?
     var lostContacts = LostContacts()
+    /// The rooms on other nodes in which clients of this node are.
+    var distant = DistantRooms()
     /// What the other nodes of the cluster have.
     var others = ClientCounts()
 
@@ -132,8 +134,8 @@ public struct Hub: Sendable {
             counts.clients += clients.count
             context.tell(.pool(.count(client, re: re, counts)))
         case .media(let command): context.media(command)
-        // The hall is here, so the stranger has come to the right node.
-        case .hall: break
+        // The hall is here, so the stranger has come to the right node. What concerns relays is for other nodes.
+        case .hall, .relay: break
         }
     }
 

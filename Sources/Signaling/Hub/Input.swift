@@ -109,6 +109,10 @@ public enum Input: Equatable, Sendable {
     indirect case received(Letter, from: NodeTag)
     /// Letters between this node and that one were lost, in one direction or the other. Both begin again with each other.
     case lettersLost(NodeTag)
+    /// The media plane has something to say to the other end of a relay, which is on that node.
+    case relay(RelayLetter, to: NodeTag)
+    /// Media can cross between this node and these lives of others now. From the first of these inputs on, rooms can span nodes.
+    case mediaCrosses(to: Set<NodeTag>)
 }
 
 extension Hub {
@@ -197,7 +201,11 @@ extension Hub {
         case .othersCounted(let counts): others = counts
         case .nodeLost(let tag, _): nodeLost(tag)
         case .received(let letter, let tag): received(letter, from: tag)
-        case .lettersLost(let tag): contactsLost(on: tag, isOver: false)
+        case .lettersLost(let tag):
+            contactsLost(on: tag, isOver: false)
+            distantLost(tag, isOver: false)
+        case .mediaCrosses(let nodes): distant.nodes = nodes
+        case .relay(let event, let tag): post(event, to: tag)
         case .draining(let isDraining): drain(isDraining)
         }
     }

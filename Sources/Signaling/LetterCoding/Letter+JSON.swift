@@ -121,7 +121,7 @@ extension Letter: LetterEvent {
             + CallEvent.blanks.map { .call(.blank, $0) } + RoomEvent.blanks.map { .room(.unset, $0) }
             + RoomRegistryEvent.blanks.map(Letter.roomRegistry) + DirectoryEvent.blanks.map(Letter.directory)
             + DeviceCodesEvent.blanks.map(Letter.deviceCodes) + LookupEvent.blanks.map { .lookup(.blank, $0) }
-            + MediaCommand.blanks.map(Letter.media)
+            + MediaCommand.blanks.map(Letter.media) + RelayLetter.blanks.map(Letter.relay)
     }
 
     mutating func code(_ coder: inout FieldCoder) throws(WireError) {
@@ -143,6 +143,7 @@ extension Letter: LetterEvent {
         case .deviceCodes(var event): self = .deviceCodes(try coder.to("codes", &event))
         case .lookup(let id, var event): self = .lookup(try coder.to("lookup", id, &event), event)
         case .media(var command): self = .media(try coder.to("media", &command))
+        case .relay(var event): self = .relay(try coder.to("relay", &event))
         // Archives and broadcasts are on the node of their session.
         case .newCall, .reception, .countClients, .hall, .archive, .broadcast: throw .staysHere
         }

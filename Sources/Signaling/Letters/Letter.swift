@@ -47,6 +47,8 @@ public enum Effect: Equatable, Sendable {
     /// Posts a letter to a machine on another node, where it arrives as `Input.received`. Letters from one node arrive in the order in
     /// which they were posted. Only in a cluster.
     indirect case post(NodeTag, Letter)
+    /// Another node has posted this about a relay between it and this node. Only in a cluster.
+    case relay(RelayLetter, from: NodeTag)
 }
 
 /// An event and the state machine that it is addressed to. The hub delivers the event directly. In a cluster, the event may wait
@@ -79,6 +81,8 @@ public enum Letter: Equatable, Sendable {
     case countClients(ConnectionID, re: UInt64)
     /// A command for the media plane, executed after the effects of all earlier letters.
     case media(MediaCommand)
+    /// An event about the relays to the node that gets the letter. Only posted to other nodes.
+    case relay(RelayLetter)
     /// In a cluster, this person has waited alone in the roulette, and should wait where the others wait.
     case hall(IdentityID)
 }

@@ -106,6 +106,7 @@ extension Session {
             layoutClasses: grant.layoutClasses,
             publications: isCharged ? context.rules.streamsPerConnection : 0
         )
+        enterNode(of: client, &context)
         if let call = grant.match.flatMap({ bindings[$0]?.call }) { context.tell(.call(call, .joined(identity))) }
         if members.count == 1 {
             automatic = context.projects[apiKey]?.automaticArchive(of: id).map { AutomaticArchive(resolution: $0) }

@@ -1,3 +1,4 @@
+import Cluster
 import DequeModule
 import Wire
 
@@ -47,14 +48,13 @@ extension Session {
 
     /// In a routed session, asks the media plane to route a stream that is new or has moved to other transceivers.
     func route(_ published: Published, _ context: inout Context) {
-        guard isRouted else { return }
+        if isRouted { context.media(publication(of: published), andOn: otherNodes) }
+    }
+
+    private func publication(of published: Published) -> MediaCommand {
         let stream = published.stream
-        context.media(
-            .publish(
-                stream.id, id, by: stream.connection, published.mids, audio: stream.hasAudio,
-                video: stream.hasVideo
-            )
-        )
+        return .publish(
+            stream.id, id, by: stream.connection, published.mids, audio: stream.hasAudio, video: stream.hasVideo)
     }
 
     /// Asks the media plane to forward a stream to a subscriber. Stops forwarding it if the subscription has no
@@ -67,13 +67,44 @@ extension Session {
             .subscribe(
                 verb.stream, id, by: client, verb.mids, audio: verb.audio, video: verb.video,
                 preferring: verb.preference
-            )
+            ), at: client
         )
     }
 
     func stopRouting(_ verb: SessionVerb.Subscribe?, by client: ConnectionID, _ context: inout Context) {
         guard let verb, !verb.mids.isEmpty else { return }
-        context.media(.unsubscribe(verb.stream, by: client))
+        context.media(.unsubscribe(verb.stream, by: client), at: client)
+    }
+
+    // MARK: Other nodes
+
+    /// The other nodes with members, in a fixed order.
+    var otherNodes: [NodeTag] {
+        distant.isEmpty ? [] : distant.keys.sorted { $0.rawValue < $1.rawValue }
+    }
+
+    /// The streams in the order of their publishers.
+    private var publishedStreams: [Published] {
+        order.flatMap { members[$0]?.streams ?? [] }.compactMap { streams[$0] }
+    }
+
+    /// A member has joined. The media plane of its node must know all streams.
+    mutating func enterNode(of client: ConnectionID, _ context: inout Context) {
+        guard let own = context.tag, let tag = client.tag(unless: own) else { return }
+        distant[tag, default: 0] += 1
+        guard distant[tag] == 1, isRouted else { return }
+        for published in publishedStreams { context.post(.media(publication(of: published)), to: tag) }
+    }
+
+    /// A member has left. If it was the last one on its node, the media plane there forgets the streams that are left.
+    mutating func leaveNode(of client: ConnectionID, _ context: inout Context) {
+        guard let own = context.tag, let tag = client.tag(unless: own), let count = distant[tag] else { return }
+        distant[tag] = count > 1 ? count - 1 : nil
+        guard count == 1, isRouted else { return }
+        for published in publishedStreams {
+            let stream = published.stream
+            context.post(.media(.unpublish(stream.id, by: stream.connection)), to: tag)
+        }
     }
 
     /// Updates a stream, and notifies the media plane and all members of what changed.
@@ -88,7 +119,9 @@ extension Session {
             // connection with the same mids.
             if let published = streams[stream.id] { route(published, &context) }
         } else if isRouted, (stream.hasAudio, stream.hasVideo) != (before.stream.hasAudio, before.stream.hasVideo) {
-            context.media(.update(stream.id, by: stream.connection, audio: stream.hasAudio, video: stream.hasVideo))
+            context.media(
+                .update(stream.id, by: stream.connection, audio: stream.hasAudio, video: stream.hasVideo),
+                andOn: otherNodes)
         }
         guard stream != before.stream else { return }
         announceChange(of: stream, &context)

@@ -1,3 +1,4 @@
+import Cluster
 import DequeModule
 import Wire
 
@@ -97,6 +98,8 @@ public struct Session: Machine, Equatable, Sendable {
     /// The members in the order of joining, so that notifications are sent in a deterministic order.
     var order: [ConnectionID] = []
     var members: [ConnectionID: Member] = [:]
+    /// The number of members on each other node of the cluster. The media planes of these nodes know all streams.
+    var distant: [NodeTag: Int] = [:]
     var lastNumber: UInt64 = 0
     /// For each member who has not been notified of all others yet, the highest number of a member that it was
     /// notified of. The members with higher numbers follow in pages.
@@ -300,6 +303,7 @@ public struct Session: Machine, Equatable, Sendable {
             unsubscribe(member, &context)
             for other in member.pairs.keys { members[other]?.pairs[member.connection.id] = nil }
         }
+        for member in gone { leaveNode(of: member.connection.id, &context) }
         for member in gone { forgetConsent(of: member, &context) }
         if members.isEmpty, isMuted { muteUntil = context.now + context.rules.muteGrace }
         if members.isEmpty { automatic = nil }
@@ -333,7 +337,7 @@ public struct Session: Machine, Equatable, Sendable {
     ) {
         guard let published = streams.removeValue(forKey: stream) else { return }
         report(.streamDestroyed(published.stream, of: connection, reason), &context)
-        if isRouted { context.media(.unpublish(stream, by: published.stream.connection)) }
+        if isRouted { context.media(.unpublish(stream, by: published.stream.connection), andOn: otherNodes) }
         forward(.unpublished(stream), &context)
         for subscriber in published.subscribers.keys {
             members[subscriber]?.subscriptions.remove(stream)

@@ -16,9 +16,9 @@ final class SimulatedLayers {
     init(
         seed: UInt64 = 1, weather: NetworkConditions = NetworkConditions(), watchers count: Int = 1,
         sizes: [(UInt16, UInt16)?] = [(1280, 720), (640, 360), (320, 180)], rids: [String] = ["f", "h", "q", "x"],
-        loops: Int = 1
+        loops: Int = 1, nodes: Int = 1
     ) throws {
-        room = try SimulatedRoom(seed: seed, weather: weather, loops: loops)
+        room = try SimulatedRoom(seed: seed, weather: weather, loops: loops, nodes: nodes)
         publisher = room.client()
         watchers = (0..<count).map { [room] _ in room.client() }
         try publisher.publish(video: nil)

@@ -163,17 +163,19 @@ extension SimulatedConnection {
     }
 }
 
-/// Several clients and their server on one network. The server can have several event loops; clients are assigned to them
-/// in turn.
+/// Several clients and their server on one network. The server can have several event loops, or be a cluster of several nodes with
+/// one loop each. Clients are assigned to them in turn.
 final class SimulatedRoom {
     let network: SimulatedMediaNetwork
     let servers: [SimulatedServer]
+    /// The number of nodes. If there are several, each of the servers is one.
+    let nodes: Int
     var random: SeededGenerator
     private(set) var clients: [SimulatedClient] = []
 
     init(
         seed: UInt64 = 1, weather: NetworkConditions = NetworkConditions(), longestFlush: Int? = nil,
-        loops: Int = 1, adjust: (inout RouterSettings) -> Void = { _ in }
+        loops: Int = 1, nodes: Int = 1, adjust: (inout RouterSettings) -> Void = { _ in }
     ) throws {
         random = SeededGenerator(seed: seed)
         let network = SimulatedMediaNetwork(seed: seed &+ 1, weather: weather)
@@ -181,24 +183,66 @@ final class SimulatedRoom {
         // Only what is needed, because a weak reference slows down all others.
         let bells = (0..<(loops > 1 ? loops : 0)).map { _ in SimulatedBell() }
         let rings = loops > 1 ? PipeRings(bells: bells.map { bell in { bell.ring() } }) : nil
-        servers = try (0..<loops).map { loop in
-            try SimulatedServer(
-                network, seed: seed &+ 2, longestFlush: longestFlush, pipes: rings, loop: loop, adjust: adjust)
+        self.nodes = nodes
+        servers = try (0..<max(loops, nodes)).map { index in
+            let (loop, node) = nodes > 1 ? (0, index) : (index, 0)
+            return try SimulatedServer(
+                network, seed: seed &+ 2, longestFlush: longestFlush, pipes: rings, loop: loop, node: node,
+                adjust: adjust)
         }
         for (bell, server) in zip(bells, servers) { bell.server = server }
+        if nodes > 1 { try openRelays() }
     }
 
     /// The server's first event loop.
     var server: SimulatedServer { servers[0] }
     var router: Router { server.router }
 
-    // MARK: Commands that concern all event loops
+    // MARK: Relays
+
+    /// Returns the relay to a node at any other node.
+    func relay(to node: Int) -> RelayID { RelayID(node: UInt16(node + 1), index: 0) }
+
+    /// Opens a relay between each two nodes. Credentials cross at once, as letters do almost.
+    private func openRelays() throws {
+        let fingerprint = try #require(SimulatedServer.fingerprint)
+        for (one, server) in servers.enumerated() {
+            for (other, far) in servers.enumerated() where other != one {
+                let peer = RelayPeer(
+                    fingerprint: fingerprint, paths: [Path(socket: 0, remote: far.address)], isController: one < other)
+                server.router.openRelay(relay(to: other), to: peer, now: network.now)
+            }
+            server.pass = { [unowned self] id, attempt, credentials in
+                let other = servers[Int(id.node) - 1]
+                other.router.receiveRelayCredentials(
+                    relay(to: one), attempt: attempt, credentials, now: network.now)
+            }
+        }
+    }
+
+    /// Lets the client's streams reach all nodes.
+    private func pull(_ client: SimulatedClient) {
+        guard nodes > 1, let home = servers.firstIndex(where: { $0 === client.server }) else { return }
+        for server in servers where server !== client.server {
+            server.router.pull(client.key, over: relay(to: home), now: network.now)
+        }
+    }
+
+    private func stopPulling(_ client: SimulatedClient) {
+        guard nodes > 1, let home = servers.firstIndex(where: { $0 === client.server }) else { return }
+        for server in servers where server !== client.server {
+            server.router.stopPulling(client.key, over: relay(to: home), now: network.now)
+        }
+    }
+
+    // MARK: Commands that concern all event loops or nodes
 
     func publish(_ client: SimulatedClient, _ mids: Mids, audio: Bool = true, video: Bool = true) {
         for server in servers {
             server.router.publish(
                 client.stream, session: client.session, client: client.key, mids: mids, audio: audio, video: video)
         }
+        pull(client)
     }
 
     func update(_ client: SimulatedClient, audio: Bool, video: Bool) {
@@ -207,7 +251,10 @@ final class SimulatedRoom {
 
     func unpublish(_ client: SimulatedClient) { for server in servers { server.router.unpublish(client.stream) } }
 
-    func leave(_ client: SimulatedClient) { for server in servers { server.router.leave(client.key) } }
+    func leave(_ client: SimulatedClient) {
+        for server in servers { server.router.leave(client.key) }
+        stopPulling(client)
+    }
 
     func client() -> SimulatedClient {
         let client = SimulatedClient(UInt32(clients.count + 1), self)

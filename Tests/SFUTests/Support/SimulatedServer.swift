@@ -58,6 +58,7 @@ final class SimulatedServer {
     /// A certificate for all tests, because creating one takes longer than a test.
     private static let certificate = DTLSCertificate.make()
     private static let burst = 4
+    static var fingerprint: Fingerprint? { certificate?.fingerprint }
 
     /// The number of the router's allocations for datagrams and for ticks, counted only while `isOn`.
     var onPackets = AllocationCount()
@@ -77,6 +78,10 @@ final class SimulatedServer {
     private(set) var connections: [RouterEvent] = []
     /// What publishers were told about the need for their videos. It is not in `events` either.
     private(set) var wanted: [LayersWanted] = []
+    /// Whether each relay can carry media, in the order of the changes.
+    private(set) var relayChanges: [RelayEvent] = []
+    /// Passes credentials to the other end of a relay.
+    var pass: (RelayID, _ attempt: UInt32, ICECredentials) -> Void = { _, _, _ in }
     private var tickAt: MediaTime
     private var flushAt: MediaTime?
     private var held: [UnsafeMutableRawBufferPointer] = []
@@ -85,12 +90,13 @@ final class SimulatedServer {
     /// - Parameters:
     ///   - pipes: connects the routers of several event loops.
     ///   - loop: the index of the server's event loop.
+    ///   - node: the index of the server among the nodes of a cluster.
     init(
         _ network: SimulatedMediaNetwork, seed: UInt64, longestFlush: Int? = nil, pipes: PipeRings? = nil,
-        loop: Int = 0, adjust: (inout RouterSettings) -> Void = { _ in }
+        loop: Int = 0, node: Int = 0, adjust: (inout RouterSettings) -> Void = { _ in }
     ) throws {
         self.network = network
-        address = TransportAddress(v4: 0x0a00_0001, port: Self.address.port + UInt16(loop))
+        address = TransportAddress(v4: 0x0a00_0001 + UInt32(node), port: Self.address.port + UInt16(loop))
         sink = SimulatedSink(network.host(address))
         let candidate = Candidate(foundation: "1", transport: .udp, priority: 100, address: address)
         var settings = RouterSettings(candidates: [candidate], clockOrigin: NTPTime(0xe000_0000_0000_0000))
@@ -99,7 +105,7 @@ final class SimulatedServer {
         router = Router(
             settings: settings,
             certificate: try #require(Self.certificate), sink: sink,
-            generator: SeededGenerator(seed: seed &+ UInt64(loop)),
+            generator: SeededGenerator(seed: seed &+ UInt64(loop) &+ UInt64(node) << 32),
             pipes: pipes, loop: loop)
         tickAt = network.now
         for _ in 0..<Self.burst { held.append(.allocate(byteCount: 2048, alignment: 16)) }
@@ -152,6 +158,12 @@ final class SimulatedServer {
         onTicks.count { router.tick(now: network.now) }
         wait()
         tickAt = network.now + Router.interval
+        for event in router.takeRelayEvents() {
+            switch event {
+            case .credentials(let id, let attempt, let credentials): pass(id, attempt, credentials)
+            case .connected: relayChanges.append(event)
+            }
+        }
         let new = router.takeEvents()
         recorder?.record(new, at: network.now)
         for event in new {

@@ -1,3 +1,4 @@
+import Cluster
 import Signaling
 import Testing
 import Wire
@@ -52,6 +53,21 @@ import Wire
         freeze.end()
         freeze.begin(at: start)
         #expect(freeze.admit(.media(.speaking(session, nil)), waiting: 0) == .append)
+    }
+
+    @Test("the latest credentials of a relay replace those that wait")
+    func relays() throws {
+        var freeze = Freeze()
+        freeze.begin(at: start)
+        let lives = [try #require(NodeTag(node: 2, life: 2)), try #require(NodeTag(node: 3, life: 3))]
+        func admit(_ index: UInt8, _ attempt: UInt32, to life: NodeTag, waiting: Int) -> Freeze.Verdict {
+            let credentials = RelayCredentials(index: index, attempt: attempt, ufrag: "", password: "")
+            return freeze.admit(.relay(.credentials(credentials), to: life), waiting: waiting)
+        }
+        #expect(admit(0, 1, to: lives[0], waiting: 5) == .append)
+        #expect(admit(1, 1, to: lives[0], waiting: 6) == .append)
+        #expect(admit(0, 1, to: lives[1], waiting: 7) == .append)
+        #expect(admit(0, 2, to: lives[0], waiting: 8) == .replace(5))
     }
 
     @Test("beyond the limit new requests are refused, and what happens to those who are there waits")

@@ -51,6 +51,20 @@ import Testing
         #expect(node.records == [Self.second: Self.record(Self.second)])
     }
 
+    @Test func `a record says how to open relays, unless its release has none`() throws {
+        var node = node
+        var record = Self.record(Self.second)
+        record.relays = NodeRelays(
+            fingerprint: String(repeating: "0a", count: 32), loops: [["192.0.2.2:40000"], ["192.0.2.2:40001"]],
+            versions: 1...1)
+        var other = NodeRecords(seal)
+        _ = node.read([Self.second: try other.sealed(record)], living: [Self.second])
+        #expect(node.records[Self.second]?.relays == record.relays)
+        record.relays = nil
+        _ = node.read([Self.second: try other.sealed(record)], living: [Self.second])
+        #expect(node.records[Self.second] == record)
+    }
+
     @Test func `requests of the load balancer are no sign of clients`() {
         var traffic = DoorTraffic()
         for uri in ["/ready", "/ready?unready=404", "/live", "/health", "/", "/v1/socket?at=n2", "/ready/"] {

@@ -80,6 +80,29 @@ import Wire
         #expect(hub.unexpectedLetters == 1)
     }
 
+    @Test func whatConcernsARelayIsPostedToTheNodeAtItsOtherEnd() {
+        let event = RelayLetter.credentials(
+            RelayCredentials(index: 1, attempt: 3, ufrag: "abcdefgh", password: "abcdefghijklmnopqrstuvwx"))
+        var hub = hub()
+        #expect(hub.handle(.relay(event, to: Self.second), now: now) == [.post(Self.second, .relay(event))])
+        #expect(hub.handle(.relay(event, to: Self.own), now: now).isEmpty)
+        var single = self.hub(tag: nil)
+        #expect(single.handle(.relay(event, to: Self.second), now: now).isEmpty)
+    }
+
+    /// The letter names no node, so none can speak for another one.
+    @Test func whatConcernsARelayIsAboutTheNodeThatHasPostedIt() {
+        let event = RelayLetter.credentials(
+            RelayCredentials(index: 1, attempt: 3, ufrag: "abcdefgh", password: "abcdefghijklmnopqrstuvwx"))
+        var hub = hub()
+        for sender in [Self.second, Self.third] {
+            #expect(hub.handle(.received(.relay(event), from: sender), now: now) == [.relay(event, from: sender)])
+        }
+        #expect(hub.unexpectedLetters == 0)
+        var single = self.hub(tag: nil)
+        #expect(single.handle(.received(.relay(event), from: Self.second), now: now).isEmpty)
+    }
+
     @Test func aReceivedLetterReachesItsClient() {
         let stage = Stage(tag: Self.own)
         let guest = Guest(on: stage, as: IdentityID(high: 1, low: 1))

@@ -64,6 +64,7 @@ struct CodedEvents: Sendable, CustomTestStringConvertible {
             "RoomRegistryEvent", "RoomEvents", RoomRegistryEvent.blanks,
             staying: ["operate", "restore", "wrongPassword", "persistence", "ended", "notStored"]),
         CodedEvents("MediaCommand", "Media", MediaCommand.blanks),
+        CodedEvents("RelayLetter", "RelayLetter", RelayLetter.blanks),
     ]
 
     /// Returns the cases that the source declares.

@@ -141,7 +141,7 @@ final class PopulationCluster {
             case .releasePlace(let key): ask(.release(key), by: node)
             case .post(let receiver, let letter): pack(letter, to: receiver, &posted)
             case .push, .media: break
-            case .recording, .broadcast, .composeAhead, .compose, .deleteFile, .reply, .answer:
+            case .recording, .broadcast, .composeAhead, .compose, .deleteFile, .reply, .answer, .relay:
                 fail("an effect that nothing here causes: \(effect)")
             }
         }

@@ -161,6 +161,8 @@ final class ClusterClient {
         }
         if message.re != nil, message.re == asked { answered(message) }
         switch message {
+        // Another device of the person has taken its place.
+        case .room(.ended): isInRoom = false
         // An answer that arrives after the client has stopped is followed by that of the stop.
         case .roulette(.waiting(let waiting)) where wish != .nothing:
             // After many skips, the client enters the queue only later.

@@ -1,8 +1,9 @@
 import Cluster
-import Signaling
 import TestSupport
 import Testing
 import Wire
+
+@testable import Signaling
 
 /// Random events in a cluster, and what must be true after each.
 extension ClusterWorld {
@@ -183,7 +184,8 @@ extension ClusterWorld {
         }
         for room in Self.rooms {
             let inside = Set(clients.filter { $0.isInRoom && $0.wish == .room(room) }.map { $0.node?.name })
-            if inside.count > 1 { fail("people of \(room) are on \(inside)") }
+            if !spans, inside.count > 1 { fail("people of \(room) are on \(inside)") }
+            checkPeople(of: room)
         }
         // A stranger with a second device asks where the hall is each second, and waits for the answer.
         if live.contains(where: { $0.stage.hub.waitingLetters > 0 }) { pass(.milliseconds(100)) }
@@ -191,6 +193,16 @@ extension ClusterWorld {
         checkContacts()
         let both = bothWaitingAlone()
         if both > .seconds(2) { fail("two strangers have waited on different nodes for \(both)") }
+    }
+
+    /// After calm, a room is on one node, and has exactly the people who believe to be in it.
+    private func checkPeople(of room: RoomName) {
+        let rosters = live.compactMap { node in node.stage.hub.rooms.read(room) { $0.roster.members.map(\.client) } }
+        let people = rosters.filter { !$0.isEmpty }
+        if people.count > 1 { fail("\(room) has people on \(people.count) nodes") }
+        let inside = clients.filter { $0.isInRoom && $0.wish == .room(room) }.compactMap(\.guest?.connection)
+        let missing = Set(inside).subtracting(people.first ?? [])
+        if !missing.isEmpty { fail("\(missing) believe to be in \(room), which has \(people.first ?? [])") }
     }
 
     /// After calm, everyone sees exactly those contacts online who are, on whichever node.

@@ -42,8 +42,13 @@ final class ClusterWorld {
     private(set) var figures: [String: Int] = [:]
     private(set) var fault: String?
 
-    init(nodes count: Int, seed: UInt64 = 1, _ adjust: @escaping (inout Rules) -> Void = { _ in }) {
-        (self.seed, self.adjust) = (seed, adjust)
+    /// Whether media can cross between all nodes, so that rooms span them.
+    let spans: Bool
+
+    init(
+        nodes count: Int, seed: UInt64 = 1, spans: Bool = false, _ adjust: @escaping (inout Rules) -> Void = { _ in }
+    ) {
+        (self.seed, self.spans, self.adjust) = (seed, spans, adjust)
         random = SeededGenerator(seed: seed)
         registry = SimulatedRegistry(seed: seed &+ 1)
         post = SimulatedPost(seed: seed &+ 2)
@@ -51,6 +56,14 @@ final class ClusterWorld {
             let tag = nextTag(UInt16(number))
             nodes.append(ClusterNode(tag, makeStage(tag)))
         }
+        connectMedia()
+    }
+
+    /// Lets all nodes know to which others media can cross.
+    private func connectMedia() {
+        guard spans else { return }
+        let tags = Set(live.map(\.tag))
+        for node in live { node.stage.handle(.mediaCrosses(to: tags.subtracting([node.tag]))) }
     }
 
     private func nextTag(_ number: UInt16) -> NodeTag {
@@ -206,6 +219,7 @@ final class ClusterWorld {
         node.tag = nextTag(node.number)
         node.stage = makeStage(node.tag)
         node.deadSince = nil
+        connectMedia()
         settle()
     }
 
@@ -233,6 +247,7 @@ final class ClusterWorld {
         node.deadSince = Timestamp(milliseconds: Int64.max / 2)
         guard let heir = heir ?? live.randomElement(using: &random) else { return }
         for other in live { other.stage.handle(.nodeLost(node.tag, heir: heir.tag)) }
+        connectMedia()
         restoreCalls(of: node.tag, on: heir)
     }
 }

@@ -1,3 +1,4 @@
+import Cluster
 import Signaling
 import Wire
 
@@ -18,8 +19,11 @@ struct MediaLedger {
         var video: Bool
     }
 
+    /// The node of the media plane; nil without a cluster.
+    var tag: NodeTag?
     private(set) var streams: [StreamID: Routed] = [:]
-    /// The streams that have ended. Their IDs must never be reused.
+    /// The streams that have ended. Their IDs must never be reused. Only those of this node: others are forgotten while nobody here is in
+    /// their session.
     private var past: Set<StreamID> = []
     private var left: Set<ConnectionID> = []
 
@@ -54,7 +58,7 @@ struct MediaLedger {
             guard known.publisher == client else {
                 return "\(stream) is unpublished by \(client), which does not publish it"
             }
-            past.insert(stream)
+            if tag.flatMap({ client.tag(unless: $0) }) == nil { past.insert(stream) }
         case .subscribe(let stream, let session, let client, let mids, let audio, let video, _):
             if let fault = naming(client, command) { return fault }
             guard streams[stream]?.session == session else { return "\(stream) is not in \(session)" }

@@ -37,7 +37,7 @@ final class ModelWorld: RandomWorld<Visitor> {
                 if case .report = change { reportsStored += 1 }
             case .reply, .answer: fail("an answer to a request that was never sent")
             case .query, .push, .deleteFile, .reach, .releasePlace, .post, .recording, .broadcast, .composeAhead,
-                .compose:
+                .compose, .relay:
                 fail("an effect that no event requires")
             case .transmit: hasSent = true
             case .media, .close: break

@@ -234,7 +234,7 @@ final class SimulatedNetwork {
                 }
                 breakDown(socket)
             case .persist, .media, .reply, .answer, .query, .push, .deleteFile, .reach, .releasePlace, .post,
-                .recording, .broadcast, .composeAhead, .compose:
+                .recording, .broadcast, .composeAhead, .compose, .relay:
                 break
             }
         }

@@ -81,6 +81,7 @@ final class Stage {
         adjust(&rules)
         (project, self.rules) = (Self.project, rules)
         generator = SeededGenerator(seed: seed)
+        ledger.tag = tag
         hub = Hub(
             hubSettings: HubSettings(rules: rules, project: project, ice: ice, version: "test", tag: tag),
             generator: SeededGenerator(seed: seed &+ 1)
@@ -130,7 +131,7 @@ final class Stage {
             case .query(let question): questions.append(question)
             case .push(let identity, let notice): pushes.append((identity, notice))
             case .media(let command): note(command)
-            case .deleteFile: break
+            case .deleteFile, .relay: break
             case .recording(let command): recorder.append(command)
             case .broadcast(let command): broadcaster.append(command)
             case .composeAhead(let archive): composedAhead.append(archive.id)

@@ -1,0 +1,35 @@
+import RTC
+
+/// Identifies a relay among those of a router.
+public struct RelayID: Hashable, Sendable {
+    /// The number of the other node.
+    public var node: UInt16
+    /// The index of the relay among those between the two nodes. Of a node with *n* media loops, loop *index* mod *n* has its end. The
+    /// relay carries what the clients of the loop with its index publish.
+    public var index: UInt8
+
+    public init(node: UInt16, index: UInt8) { (self.node, self.index) = (node, index) }
+}
+
+/// What a node must know of another one to connect a relay. It is from the other node's sealed record.
+public struct RelayPeer: Sendable {
+    /// The fingerprint of the other node's certificate. No other certificate is accepted.
+    public var fingerprint: Fingerprint
+    /// The addresses of the other end, with the sockets to reach them from. At most `ICEControllingAgent.maxPairs` are used.
+    public var paths: [Path]
+    /// Whether this end is controlling in ICE and the client in DTLS: that of the node with the lower number.
+    public var isController: Bool
+
+    public init(fingerprint: Fingerprint, paths: [Path], isController: Bool) {
+        (self.fingerprint, self.paths, self.isController) = (fingerprint, paths, isController)
+    }
+}
+
+/// An event about a relay.
+public enum RelayEvent: Equatable, Sendable {
+    /// The credentials of this end in an attempt to connect. The owner must pass them to `receiveRelayCredentials` of the router at
+    /// the other end.
+    case credentials(RelayID, attempt: UInt32, ICECredentials)
+    /// The relay can carry media now (true), or no longer (false).
+    case connected(RelayID, Bool)
+}

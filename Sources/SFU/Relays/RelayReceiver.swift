@@ -1,0 +1,133 @@
+import RTC
+
+/// The streams that this node receives over a relay: those of the other node's publishers that this node demands.
+final class RelayReceiver {
+    private let connection: RelayConnection
+    private let ingress: Ingress
+    private let streams: Streams
+    /// The clients that are demanded, in the order in which that began, and by their keys.
+    private var publishers: [RemotePublisher] = []
+    private var byClient: [Key: RemotePublisher] = [:]
+    /// Clients that are demanded no more, until the other node has confirmed it.
+    private var ending: [RemotePublisher] = []
+    private var channels = RelayChannels()
+    /// For each channel that is in use, whose packets it carries.
+    private var owners = [RemotePublisher?](repeating: nil, count: RelayChannels.count)
+    /// The highest number of a demand.
+    private var lastDemand: UInt32 = 0
+
+    init(_ connection: RelayConnection, ingress: Ingress, streams: Streams) {
+        (self.connection, self.ingress, self.streams) = (connection, ingress, streams)
+    }
+
+    // MARK: Demand
+
+    /// Demands a client's streams.
+    func pull(_ client: Key, now: MediaTime) {
+        guard byClient[client] == nil else { return }
+        let publisher = RemotePublisher(
+            client, over: connection.link, ingress: ingress, receiver: self, after: lastDemand)
+        byClient[client] = publisher
+        publishers.append(publisher)
+        publisher.updateDemand(now: now)
+        note(publisher)
+    }
+
+    /// Ends a client's streams.
+    func stopPulling(_ client: Key, now: MediaTime) {
+        guard let publisher = byClient.removeValue(forKey: client) else { return }
+        publishers.removeAll { $0 === publisher }
+        publisher.end(now: now)
+        streams.relinkAll(client, .send)
+        ending.append(publisher)
+        note(publisher)
+    }
+
+    private func note(_ publisher: RemotePublisher) { lastDemand = max(lastDemand, publisher.number) }
+
+    /// Sends what has changed, before the ingress requests keyframes of encodings that are demanded only now.
+    func flush(now: MediaTime) {
+        for publisher in publishers where publisher.publisher.isDemandChanged {
+            publisher.updateDemand(now: now)
+            note(publisher)
+        }
+    }
+
+    func tick(now: MediaTime) {
+        for publisher in publishers {
+            publisher.tick(now: now)
+            note(publisher)
+        }
+        ending.removeAll { $0.isOver }
+        for publisher in ending { publisher.tick(now: now) }
+    }
+
+    func receive(_ part: RelayListingPart, now: MediaTime) {
+        guard let publisher = byClient[part.client] else {
+            // A demand arrived after its end. The other node must stop sending.
+            guard !ending.contains(where: { $0.client == part.client }) else { return }
+            lastDemand &+= 1
+            return connection.send(.end(client: part.client, number: lastDemand))
+        }
+        guard let number = publisher.receive(part, now: now) else { return }
+        connection.send(.acknowledgement(RelayAcknowledgement(.listing, of: part.client, number)))
+    }
+
+    func acknowledged(_ client: Key, _ number: UInt32, now: MediaTime) {
+        byClient[client]?.acknowledged(number, now: now)
+        for publisher in ending where publisher.client == client { publisher.acknowledged(number, now: now) }
+    }
+
+    // MARK: For remote publishers
+
+    func send(_ message: RelayMessage) { connection.send(message) }
+
+    /// Lets subscribers find the tracks of a publisher.
+    func enter(_ publisher: Publisher) {
+        publisher.enter()
+        streams.relinkAll(publisher.link.client, .send)
+    }
+
+    func takeChannel(for publisher: RemotePublisher, now: MediaTime) -> UInt16? {
+        guard let channel = channels.take(now: now) else { return nil }
+        owners[Int(channel)] = publisher
+        return channel
+    }
+
+    /// Drops the packets of a channel that is not demanded any more.
+    func drop(_ channel: UInt16) { owners[Int(channel)] = nil }
+
+    /// Lets another encoding use a channel.
+    func release(_ channel: UInt16, now: MediaTime) { channels.release(channel, now: now) }
+
+    // MARK: Packets
+
+    /// - Parameter spare: how many bytes after the packet may be overwritten.
+    func receive(_ bytes: UnsafeRawBufferPointer, spare: Int, now: MediaTime, arrivedAt: MediaTime) {
+        guard bytes.count >= RTPPacket.fixedHeaderLength, let publisher = owner(bytes.bigEndian32(at: 8)) else {
+            ingress.output.counters.packetsDropped &+= 1
+            return
+        }
+        publisher.publisher.receiveMedia(bytes, spare: spare, now: now, arrivedAt: arrivedAt)
+    }
+
+    func receive(_ report: RTCP.SenderReport, now: MediaTime) {
+        owner(report.info.ssrc)?.publisher.receiveControl(.senderReport(report), now: now)
+    }
+
+    private func owner(_ ssrc: UInt32) -> RemotePublisher? {
+        RelayChannels.channel(of: ssrc).flatMap { owners[Int($0)] }
+    }
+
+    // MARK: Life
+
+    func pause() { for publisher in publishers { publisher.pause() } }
+
+    func resume() { for publisher in publishers { publisher.resume() } }
+
+    /// Ends all streams, because the connection is lost.
+    func end(now: MediaTime) {
+        for publisher in publishers { stopPulling(publisher.client, now: now) }
+        ending = []
+    }
+}

@@ -1,0 +1,124 @@
+import Cluster
+import Logging
+import NIOCore
+import RTC
+import SFU
+import Signaling
+
+/// The relays of this node: carries out on the media plane what ``RelayBook`` decides, and posts what the other ends need. It is used on
+/// the event loop of the gateway.
+final class ClusterRelays: MediaRelays {
+    private var book: RelayBook
+    private let media: MediaPlane
+    private let logger: Logger
+    /// Passes inputs to the rules.
+    private let submit: (Input) -> Void
+    private var hasStopped = false
+    /// The nodes of which the rules know that media can cross to them; nil if nothing was said yet.
+    private var announced: Set<NodeTag>?
+
+    /// - Parameter own: what this node publishes.
+    init(of tag: NodeTag, _ own: NodeRelays, _ media: MediaPlane, logger: Logger, submit: @escaping (Input) -> Void) {
+        book = RelayBook(of: tag, own)
+        (self.media, self.logger, self.submit) = (media, logger, submit)
+    }
+
+    /// Begins to receive the events of the media plane.
+    func start(on eventLoop: any EventLoop) {
+        let relays = NIOLoopBound(self, eventLoop: eventLoop)
+        media.deliverRelayEvents { event in relays.eventLoop.execute { relays.value.handle(event) } }
+    }
+
+    /// Closes all relays: the life of this node is over, or the server stops.
+    func stop() {
+        guard !hasStopped else { return }
+        hasStopped = true
+        media.deliverRelayEvents { _ in }
+        carryOut(book.closeAll())
+    }
+
+    /// The number of relays in each state.
+    var counts: [RelayBook.State: Int] { book.counts }
+
+    /// The records of the other living nodes were read.
+    func read(_ records: [NodeTag: NodeRecord]) {
+        guard !hasStopped else { return }
+        carryOut(book.read(records.compactMapValues(\.relays)))
+        announce()
+    }
+
+    /// The life of another node is over.
+    func ended(_ life: NodeTag) {
+        guard !hasStopped else { return }
+        carryOut(book.ended(life))
+        announce()
+    }
+
+    /// The rules have given a command to the media plane of this node.
+    func note(_ command: MediaCommand) {
+        guard !hasStopped else { return }
+        switch command {
+        case .publish(let stream, _, let client, _, _, _): carryOut(book.published(stream, by: client))
+        case .unpublish(let stream, let client): carryOut(book.unpublished(stream, by: client))
+        case .offer, .close, .estimate, .leave, .update, .subscribe, .unsubscribe: break
+        }
+    }
+
+    func receive(_ event: RelayLetter, from life: NodeTag) {
+        guard !hasStopped else { return }
+        switch event {
+        case .credentials(let credentials): carryOut(book.receive(credentials, from: life))
+        }
+    }
+
+    /// Handles an event of this node's end of a relay.
+    private func handle(_ event: RelayEvent) {
+        guard !hasStopped else { return }
+        switch event {
+        case .credentials(let id, let attempt, let credentials):
+            // Without a life, the relay was closed meanwhile.
+            guard let life = book.life(of: id.node) else { return }
+            let letter = RelayCredentials(
+                index: id.index, attempt: attempt, ufrag: credentials.ufrag, password: credentials.password)
+            submit(.relay(.credentials(letter), to: life))
+        case .connected(let id, let isConnected):
+            book.noted(Int(id.index), of: id.node, isConnected: isConnected)
+            logger.info(
+                isConnected ? "Relay connected" : "Relay interrupted",
+                metadata: ["node": "\(id.node)", "index": "\(id.index)"])
+            announce()
+        }
+    }
+
+    /// Lets the rules know to which nodes media can cross.
+    private func announce() {
+        let nodes = book.connectedLives
+        guard nodes != announced else { return }
+        announced = nodes
+        submit(.mediaCrosses(to: nodes))
+    }
+
+    private func carryOut(_ effects: [RelayBook.Effect]) {
+        for effect in effects {
+            switch effect {
+            case .open(let relay, let life, let theirs): open(relay, to: life, theirs)
+            case .close(let index, let life): media.closeRelay(RelayID(node: life.node, index: UInt8(clamping: index)))
+            case .receive(let letter, let life):
+                guard let credentials = ICECredentials(ufrag: letter.ufrag, password: letter.password) else { continue }
+                let id = RelayID(node: life.node, index: letter.index)
+                media.receiveRelayCredentials(id, attempt: letter.attempt, credentials)
+            case .pull(let client, let index, let life):
+                media.pull(client, over: RelayID(node: life.node, index: UInt8(clamping: index)))
+            case .stopPulling(let client, let index, let life):
+                media.stopPulling(client, over: RelayID(node: life.node, index: UInt8(clamping: index)))
+            }
+        }
+    }
+
+    private func open(_ relay: PlannedRelay, to life: NodeTag, _ theirs: NodeRelays) {
+        guard !media.open(relay, to: life, theirs) else { return }
+        logger.warning(
+            "This node cannot open a relay to node \(life.node): the record of that node has no address that this machine can reach.",
+            metadata: ["life": "\(life)", "index": "\(relay.index)", "addresses": "\(relay.addresses)"])
+    }
+}

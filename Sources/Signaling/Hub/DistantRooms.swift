@@ -1,0 +1,118 @@
+import Cluster
+import Wire
+
+/// What this node knows of rooms on other nodes in which its clients are: who is in which room, and which streams the rooms' nodes
+/// have published here.
+///
+/// The room and its session are on one node, which has the room's place. A client stays on the node of its socket, and sends its media
+/// there. Invariant: a client has at most one seat, and a stream belongs to one node.
+struct DistantRooms: Equatable, Sendable {
+    /// The seat of a client of this node in a room on another one, or in its lobby.
+    struct Seat: Equatable, Sendable {
+        let tag: NodeTag
+        let name: RoomName
+        /// The room's session; nil while the client waits.
+        let session: SessionID?
+    }
+
+    /// A session on another node in which clients of this node have seats.
+    private struct Session: Equatable, Sendable {
+        let tag: NodeTag
+        var seats = 0
+    }
+
+    /// A stream that another node has published on this node's media plane.
+    struct Stream: Equatable, Sendable {
+        let tag: NodeTag
+        let publisher: ConnectionID
+    }
+
+    /// The nodes to which media can cross. Nil until this node has relays: then no room spans nodes.
+    var nodes: Set<NodeTag>?
+    private var seats: [ConnectionID: Seat] = [:]
+    /// The joins of each client that were posted and are not answered, with the nodes that must answer them, keyed by the number of the
+    /// request. A client's budget for joins limits them.
+    private var joins: [ConnectionID: [UInt64: NodeTag]] = [:]
+    private var sessions: [SessionID: Session] = [:]
+    private(set) var streams: [StreamID: Stream] = [:]
+
+    /// Whether rooms can span nodes.
+    var isOn: Bool { nodes != nil }
+
+    func seat(of client: ConnectionID) -> Seat? { seats[client] }
+    /// Returns the node of a session in which clients of this node are, if it is another one.
+    func node(of session: SessionID) -> NodeTag? { sessions[session]?.tag }
+    /// Returns the clients that have a seat on this node or wait for its answer to a join, in a fixed order.
+    func clients(on tag: NodeTag) -> [ConnectionID] {
+        let seated = seats.filter { $0.value.tag == tag }.map(\.key)
+        let waiting = joins.filter { $0.value.values.contains(tag) }.map(\.key)
+        return Set(seated + waiting).sorted()
+    }
+
+    // MARK: Joins
+
+    /// A join was posted to a node.
+    mutating func posted(_ request: Request, to tag: NodeTag) { joins[request.client, default: [:]][request.re] = tag }
+
+    /// Whether a join of this client is not answered.
+    func waits(_ client: ConnectionID) -> Bool { joins[client] != nil }
+
+    /// A node has answered a request.
+    mutating func answered(_ client: ConnectionID, re: UInt64?, by tag: NodeTag) {
+        guard let re, joins[client]?[re] == tag else { return }
+        joins[client]?[re] = nil
+        if joins[client]?.isEmpty == true { joins[client] = nil }
+    }
+
+    /// Forgets the joins that a node has not answered.
+    mutating func forgetJoins(of client: ConnectionID, to tag: NodeTag) {
+        for (re, node) in joins[client] ?? [:] where node == tag { answered(client, re: re, by: tag) }
+    }
+
+    // MARK: Seats
+
+    /// A node has said which seat a client of this node has there; nil if it has none any more.
+    mutating func sit(_ client: ConnectionID, on seat: RoomSeat?, at tag: NodeTag) {
+        guard let seat else {
+            if seats[client]?.tag == tag { leave(client) }
+            return
+        }
+        leave(client)
+        let session = seat.place?.session
+        seats[client] = Seat(tag: tag, name: seat.name, session: session)
+        if let session { sessions[session, default: Session(tag: tag)].seats += 1 }
+    }
+
+    /// The client has no seat any more.
+    mutating func leave(_ client: ConnectionID) {
+        guard let session = seats.removeValue(forKey: client)?.session, let count = sessions[session]?.seats else {
+            return
+        }
+        sessions[session]?.seats = count - 1
+        if count == 1 { sessions[session] = nil }
+    }
+
+    // MARK: Streams
+
+    /// A node publishes a stream here, or changes it. Returns false if the stream is another node's, or another client's.
+    mutating func publish(_ stream: StreamID, by publisher: ConnectionID, from tag: NodeTag) -> Bool {
+        let new = Stream(tag: tag, publisher: publisher)
+        if let known = streams[stream] { return known == new }
+        streams[stream] = new
+        return true
+    }
+
+    /// Returns whether this node has published the stream here.
+    func owns(_ stream: StreamID, by publisher: ConnectionID, _ tag: NodeTag) -> Bool {
+        streams[stream] == Stream(tag: tag, publisher: publisher)
+    }
+
+    mutating func unpublish(_ stream: StreamID) { streams[stream] = nil }
+
+    /// Removes the streams of a node. Returns them in a fixed order.
+    mutating func removeStreams(of tag: NodeTag) -> [(id: StreamID, publisher: ConnectionID)] {
+        let gone = streams.filter { $0.value.tag == tag }.sorted { $0.key < $1.key }
+        for stream in gone { streams[stream.key] = nil }
+        return gone.map { (id: $0.key, publisher: $0.value.publisher) }
+    }
+}

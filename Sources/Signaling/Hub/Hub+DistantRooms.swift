@@ -1,0 +1,177 @@
+import Cluster
+import Wire
+
+// Rooms that span nodes. The room and its session are on one node, as without relays. The requests of clients on other nodes are posted
+// to it, and what it sends to them is posted back. It also posts the commands for the media planes of their nodes. Without relays,
+// nothing of this happens: clients are redirected to the room's node.
+
+// MARK: - On the node of the client
+
+extension Hub {
+    /// Posts a join to the node of its room, if that is possible, instead of redirecting the client there. Returns whether it did.
+    mutating func crosses(_ letter: Letter, to tag: NodeTag) -> Bool {
+        guard let own = context.tag, distant.nodes?.contains(tag) == true,
+            case .roomRegistry(.join(let application)) = letter
+        else { return false }
+        let client = application.applicant.client
+        // Clients of PerchRTC's protocol have ids that no other node can route.
+        guard !client.isPerch, client.tag(unless: own) == nil else { return false }
+        distant.posted(application.request, to: tag)
+        context.post(letter, to: tag)
+        return true
+    }
+
+    /// Notes what a letter of another node says about a client of this one.
+    mutating func note(_ event: ClientEvent, for client: ConnectionID, from tag: NodeTag) {
+        switch event {
+        case .room(let seat): distant.sit(client, on: seat, at: tag)
+        case .deliver(let message) where distant.waits(client): distant.answered(client, re: message.re, by: tag)
+        case .joinRefused(let re, _, _): distant.answered(client, re: re, by: tag)
+        case .expel: distant.forgetJoins(of: client, to: tag)
+        default: break
+        }
+    }
+
+    /// Returns the node to which a letter to a room or its session is posted, because the client that it concerns has its seat there.
+    /// Nil if the letter is for this node.
+    mutating func distantNode(of letter: Letter) -> NodeTag? {
+        switch letter {
+        case .room(let name, let event):
+            guard let client = event.client, let seat = distant.seat(of: client), seat.name == name else { return nil }
+            if case .gone = event { distant.leave(client) }
+            return seat.tag
+        case .roomRegistry(.keep(let client, _, let name, _)):
+            guard let seat = distant.seat(of: client), seat.name == name else { return nil }
+            return seat.tag
+        case .session(let id, let event):
+            if event.isOfSession { return distant.node(of: id) }
+            guard let client = event.client, let seat = distant.seat(of: client), seat.session == id else { return nil }
+            return seat.tag
+        default: return nil
+        }
+    }
+
+    /// Carries out a command that the node of a session has for this node's media plane.
+    mutating func received(_ command: MediaCommand, from tag: NodeTag) {
+        switch command {
+        case .publish(let stream, _, let client, _, _, _):
+            guard distant.publish(stream, by: client, from: tag) else { break }
+            return context.media(command)
+        case .update(let stream, let client, _, _), .unpublish(let stream, let client):
+            // After letters were lost, this node has forgotten the streams of the other one.
+            guard distant.streams[stream] != nil else { return }
+            guard distant.owns(stream, by: client, tag) else { break }
+            if case .unpublish = command { distant.unpublish(stream) }
+            return context.media(command)
+        case .subscribe(_, _, let client, _, _, _, _), .unsubscribe(_, let client):
+            guard let own = context.tag, client.tag(unless: own) == nil else { break }
+            // A client that has left meanwhile has no subscriptions.
+            if clients.contains(client) { context.media(command) }
+            return
+        // These are commands of a client, which gives them on its own node.
+        case .offer, .close, .estimate, .leave: break
+        }
+        context.figures.unexpectedLetters += 1
+    }
+}
+
+// MARK: - On the node of the room
+
+extension Hub {
+    /// Whether this letter about a room comes from the node of the client that it concerns. No node may speak for the clients of
+    /// others.
+    func admits(_ letter: Letter, from tag: NodeTag) -> Bool {
+        guard distant.isOn else { return false }
+        let client: ConnectionID?
+        switch letter {
+        case .roomRegistry(.join(let application)): client = application.applicant.client
+        case .roomRegistry(.keep(let sender, _, _, _)): client = sender
+        case .room(_, let event): client = event.client
+        // Tokens for a room are bound to a place in it. Those of other sessions are used on the session's node.
+        case .session(_, .join(let sender, _, let grant, _)): client = grant.match == nil ? nil : sender
+        case .session(_, let event):
+            if event.isOfSession { return true }
+            client = event.client
+        default: return false
+        }
+        guard let client, let own = context.tag else { return false }
+        return client.tag(unless: own) == tag
+    }
+}
+
+// MARK: - When a node or letters are lost
+
+extension Hub {
+    /// A node is lost, or letters between it and this node were. What both know of each other's rooms is no longer the same, so the
+    /// clients in these rooms begin again.
+    mutating func distantLost(_ tag: NodeTag, isOver: Bool) {
+        guard distant.isOn else { return }
+        for client in distant.clients(on: tag) {
+            // A join that nobody will answer ends with the connection too.
+            distant.forgetJoins(of: client, to: tag)
+            if let seat = distant.seat(of: client), seat.tag == tag {
+                distant.leave(client)
+                context.tell(.client(client, .room(nil)))
+                if !isOver { context.post(.room(seat.name, .gone(client)), to: tag) }
+            }
+            context.tell(.client(client, .expel(.placesUnavailable, .serviceRestart)))
+        }
+        for stream in distant.removeStreams(of: tag) { context.media(.unpublish(stream.id, by: stream.publisher)) }
+        removeMembers(of: tag)
+    }
+
+    /// Removes the clients of another node from the rooms of this one.
+    private mutating func removeMembers(of tag: NodeTag) {
+        guard let own = context.tag else { return }
+        var members: [(session: SessionID, client: ConnectionID)] = []
+        sessions.forEach { session in
+            guard session.distant[tag] != nil else { return }
+            for client in session.order where client.tag(unless: own) == tag { members.append((session.id, client)) }
+        }
+        for member in members.sorted(by: { $0.client < $1.client }) {
+            context.tell(.session(member.session, .gone(member.client, .networkDisconnected)))
+        }
+        var people: [(room: RoomName, client: ConnectionID)] = []
+        rooms.forEach { room in
+            let clients = room.roster.members.map(\.client) + room.lobby.waiting.map(\.client)
+            for client in clients where client.tag(unless: own) == tag { people.append((room.name, client)) }
+        }
+        for person in people.sorted(by: { $0.client < $1.client }) {
+            context.tell(.room(person.room, .gone(person.client)))
+            // If the node lives, its client must join again.
+            let error = WireError.elsewhere(.room(person.room), at: nil)
+            context.tell(.client(person.client, .expel(error, .serviceRestart)))
+        }
+    }
+}
+
+extension RoomEvent {
+    /// The client that the event concerns, and whose node sends it; nil if it concerns none.
+    fileprivate var client: ConnectionID? {
+        switch self {
+        case .verb(let client, _, _), .away(let client, _), .gone(let client), .leftSession(let client, _): client
+        case .open, .restore, .operate, .list, .join, .close, .personDeleted, .notStored, .placeLost: nil
+        }
+    }
+}
+
+extension SessionEvent {
+    /// The client that the event concerns, and whose node sends it; nil if it concerns none.
+    fileprivate var client: ConnectionID? {
+        switch self {
+        case .join(let client, _, _, _), .verb(let client, _, _), .dropped(let client), .returned(let client),
+            .gone(let client, _), .rosterAcknowledged(let client), .lagging(let client, _),
+            .subscriptionChanged(_, let client), .layersWanted(_, let client):
+            client
+        default: nil
+        }
+    }
+
+    /// Whether a media plane says this about the whole session, or about a stream.
+    fileprivate var isOfSession: Bool {
+        switch self {
+        case .streamQuality, .full, .speaking: true
+        default: false
+        }
+    }
+}

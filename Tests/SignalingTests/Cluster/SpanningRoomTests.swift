@@ -1,0 +1,302 @@
+import Cluster
+import Signaling
+import TestSupport
+import Testing
+import Wire
+
+/// With relays, people stay on their nodes, and a room spans them. The room and its session are on one node.
+@Suite struct SpanningRoomTests {
+    let world = ClusterWorld(nodes: 3) { $0.routesMedia = true }
+
+    init() { for node in world.nodes { connect(node, to: world.nodes) } }
+
+    /// Media can cross between a node and these others.
+    private func connect(_ node: ClusterNode, to others: [ClusterNode]) {
+        node.stage.handle(.mediaCrosses(to: Set(others.map(\.tag)).subtracting([node.tag])))
+    }
+
+    private func enter(_ room: String = "kitchen", at node: Int) -> ClusterClient {
+        let client = world.arrive(at: node)
+        client.want(.room(RoomName(room)!))
+        world.pass(.milliseconds(500))
+        return client
+    }
+
+    /// Joins the session of the room in which the client is. Returns its id.
+    private func joinSession(_ client: ClusterClient) throws -> SessionID {
+        let admissions = client.news.compactMap { message -> Admission? in
+            if case .room(.joined(let joined)) = message { joined.admission } else { nil }
+        }
+        let admission = try #require(admissions.last)
+        client.say(.session(.join(.init(session: admission.session, token: admission.token))))
+        world.pass(.milliseconds(500))
+        let joined = client.news.contains { if case .session(.joined) = $0 { true } else { false } }
+        try #require(joined, "\(client.failures)")
+        return admission.session
+    }
+
+    private func publish(_ client: ClusterClient, _ session: SessionID) throws -> StreamID {
+        var verb = SessionVerb.Publish()
+        (verb.session, verb.mids) = (session, MediaMids(audio: "0", video: "1"))
+        client.say(.session(.publish(verb)))
+        world.pass(.milliseconds(500))
+        let published = client.news.compactMap { message -> StreamID? in
+            if case .session(.published(let published)) = message { published.stream.id } else { nil }
+        }
+        return try #require(published.last)
+    }
+
+    private func subscribe(_ client: ClusterClient, _ session: SessionID, _ stream: StreamID) {
+        let mids = MediaMids(audio: "2", video: "3")
+        client.say(
+            .session(.subscribe(.init(session: session, stream: stream, audio: true, video: true, mids: mids))))
+        world.pass(.milliseconds(500))
+    }
+
+    /// The subscribers of a stream as the media plane of a node knows them; nil if it does not know the stream.
+    private func subscribers(_ stream: StreamID, at node: Int) -> Set<ConnectionID>? {
+        world.nodes[node - 1].stage.ledger.streams[stream].map { Set($0.subscribers.keys) }
+    }
+
+    private func connection(_ client: ClusterClient) throws -> ConnectionID { try #require(client.guest).connection }
+
+    private func judge() {
+        world.check()
+        #expect(world.fault == nil)
+        for node in world.live { #expect(node.stage.hub.unexpectedLetters == 0) }
+    }
+
+    // MARK: Entering
+
+    @Test func peopleOfAllNodesMeetInARoomWithoutARedirect() throws {
+        let clients = (1...3).map { enter(at: $0) }
+        #expect(clients.allSatisfy { $0.isInRoom && $0.maxRedirects == 0 })
+        #expect(clients.map { $0.node?.name } == ["n1", "n2", "n3"])
+        #expect(world.nodes.map { $0.stage.hub.roomCount } == [1, 0, 0])
+        let sessions = try clients.map { try joinSession($0) }
+        #expect(Set(sessions).count == 1)
+        #expect(world.nodes.map { $0.stage.hub.sessionCount } == [1, 0, 0])
+        judge()
+    }
+
+    @Test func peopleAreRedirectedToANodeWhoseMediaCannotCross() {
+        connect(world.nodes[1], to: [world.nodes[2]])
+        let clients = [enter(at: 1), enter(at: 2), enter(at: 3)]
+        #expect(clients.allSatisfy { $0.isInRoom })
+        #expect(clients.map { $0.node?.name } == ["n1", "n1", "n3"])
+        judge()
+    }
+
+    @Test func aRefusalReachesTheClientOnTheOtherNode() {
+        let host = world.arrive(at: 1)
+        var changes = RoomChanges()
+        changes.password = "secret"
+        var join = RoomVerb.Join(name: RoomName("kitchen"), displayName: "Ada")
+        join.options = changes
+        host.want(.request(.room(.join(join))))
+        world.pass(.milliseconds(500))
+        let other = enter(at: 2)
+        #expect(!other.isInRoom && other.failures.map(\.code) == [.roomPassword] && other.node?.name == "n2")
+        other.want(
+            .request(.room(.join(RoomVerb.Join(name: RoomName("kitchen"), displayName: "Bo", password: "secret")))))
+        world.pass(.milliseconds(500))
+        #expect(other.news.contains { if case .room(.joined) = $0 { true } else { false } })
+        judge()
+    }
+
+    @Test func whoLeavesIsGoneOnTheRoomsNode() throws {
+        let (host, other) = (enter(at: 1), enter(at: 2))
+        let session = try joinSession(other)
+        #expect(try joinSession(host) == session)
+        other.say(.room(.leave))
+        world.pass(.milliseconds(500))
+        let connection = try connection(other)
+        #expect(
+            host.news.contains {
+                if case .session(.connectionDestroyed(let gone)) = $0 { gone.connection == connection } else { false }
+            })
+        // They can come back.
+        other.want(.room(RoomName("kitchen")!))
+        world.pass(.milliseconds(500))
+        #expect(other.isInRoom)
+        other.leave()
+        host.leave()
+        world.pass(.seconds(61))
+        #expect(world.nodes.map { $0.stage.hub.roomCount } == [0, 0, 0])
+        #expect(world.nodes.map { $0.stage.hub.sessionCount } == [0, 0, 0])
+        judge()
+    }
+
+    @Test func aClientEntersOneRoomIfItJoinsTwoBeforeEitherAnswers() throws {
+        let host = enter(at: 1)
+        let other = world.arrive(at: 2)
+        world.pass(.milliseconds(500))
+        let guest = try #require(other.guest)
+        for room in ["kitchen", "cellar"] {
+            guest.say(.room(.join(RoomVerb.Join(name: RoomName(room), displayName: "Ada"))))
+        }
+        world.pass(.milliseconds(500))
+        let errors = other.news.compactMap { message -> WireError.Code? in
+            if case .error(let failure) = message { failure.error.code } else { nil }
+        }
+        #expect(errors == [.alreadyJoined])
+        #expect(world.nodes.map { $0.stage.hub.roomCount } == [1, 0, 0])
+        other.leave()
+        host.leave()
+        world.pass(.seconds(61))
+        #expect(world.nodes.map { $0.stage.hub.roomCount } == [0, 0, 0])
+        judge()
+    }
+
+    // MARK: Media
+
+    @Test func aStreamIsPublishedOnEachNodeWithMembersAndSubscriptionsAreThoseOfTheSubscribersNode() throws {
+        let clients = (1...3).map { enter(at: $0) }
+        let session = try joinSession(clients[0])
+        #expect(try joinSession(clients[1]) == session)
+        let stream = try publish(clients[1], session)
+        #expect(subscribers(stream, at: 1) == [] && subscribers(stream, at: 2) == [])
+        #expect(subscribers(stream, at: 3) == nil, "nobody on this node is in the session")
+        #expect(try joinSession(clients[2]) == session)
+        for client in [clients[0], clients[2]] { subscribe(client, session, stream) }
+        let connections = try clients.map { try connection($0) }
+        #expect(subscribers(stream, at: 1) == [connections[0]])
+        #expect(subscribers(stream, at: 2) == [])
+        #expect(subscribers(stream, at: 3) == [connections[2]])
+
+        var update = SessionVerb.Update()
+        (update.session, update.stream, update.hasVideo) = (session, stream, false)
+        clients[1].say(.session(.update(update)))
+        world.pass(.milliseconds(500))
+        #expect(world.nodes.allSatisfy { $0.stage.ledger.streams[stream]?.video == false })
+
+        clients[2].leave()
+        world.pass(.milliseconds(500))
+        #expect(subscribers(stream, at: 3) == nil, "the last member of the node has left")
+        #expect(subscribers(stream, at: 2) == [])
+        clients[1].leave()
+        world.pass(.milliseconds(500))
+        #expect(world.nodes.allSatisfy { $0.stage.ledger.streams.isEmpty })
+        judge()
+    }
+
+    @Test func aNodeGetsTheStreamsAgainWhenSomeoneComesBack() throws {
+        let host = enter(at: 1)
+        let session = try joinSession(host)
+        let stream = try publish(host, session)
+        for _ in 0..<2 {
+            let other = enter(at: 2)
+            #expect(try joinSession(other) == session)
+            subscribe(other, session, stream)
+            let connection = try connection(other)
+            #expect(subscribers(stream, at: 2) == [connection])
+            other.leave()
+            world.pass(.milliseconds(500))
+            #expect(subscribers(stream, at: 2) == nil)
+        }
+        judge()
+    }
+
+    @Test func whatTheMediaPlaneOfASubscribersNodeSaysReachesTheSubscriber() throws {
+        let (host, other) = (enter(at: 1), enter(at: 2))
+        let session = try joinSession(host)
+        _ = try joinSession(other)
+        let stream = try publish(host, session)
+        subscribe(other, session, stream)
+        let news = SessionNotice.SubscriptionChanged(
+            session: session, stream: stream, videoPaused: true, reason: .slow)
+        let connection = try connection(other)
+        world.nodes[1].stage.handle(.media(.subscriptionChanged(news, subscriber: connection)))
+        world.nodes[1].stage.handle(.media(.speaking(session, stream)))
+        world.pass(.milliseconds(500))
+        #expect(other.news.contains { if case .session(.subscriptionChanged) = $0 { true } else { false } })
+        #expect(host.news.contains { if case .session(.speaking) = $0 { true } else { false } })
+        judge()
+    }
+
+    // MARK: Nodes that break the rules, or are lost
+
+    @Test func noNodeSpeaksForAClientOfAnotherOne() throws {
+        let (host, other) = (enter(at: 1), enter(at: 2))
+        let session = try joinSession(other)
+        let (client, own) = (try connection(other), try connection(host))
+        let letters: [Letter] = [
+            .room(RoomName("kitchen")!, .gone(client)), .session(session, .gone(client, .clientDisconnected)),
+            .room(RoomName("kitchen")!, .close), .session(session, .projectDeleted),
+            .media(.leave(own)),
+            .media(.subscribe(StreamID(high: 1, low: 1), session, by: client, MediaMids(), audio: true, video: true)),
+        ]
+        let stage = world.nodes[0].stage
+        for letter in letters { stage.handle(.received(letter, from: world.nodes[2].tag)) }
+        world.pass(.milliseconds(500))
+        #expect(stage.hub.unexpectedLetters == letters.count)
+        #expect(stage.hub.roomCount == 1 && other.isInRoom && host.isInRoom)
+    }
+
+    @Test func withoutRelaysALetterAboutARoomIsDropped() {
+        let stage = Stage(tag: NodeTag(node: 1, life: 1))
+        let letter = Letter.room(RoomName("kitchen")!, .gone(ConnectionID(high: 2 << 48 | 2 << 24, low: 1)))
+        stage.handle(.received(letter, from: NodeTag(node: 2, life: 2)!))
+        #expect(stage.hub.unexpectedLetters == 1)
+    }
+
+    @Test func whenTheRoomsNodeDiesItsPeopleMeetAgainOnAnotherOne() throws {
+        let (host, second, third) = (enter(at: 1), enter(at: 2), enter(at: 3))
+        let session = try joinSession(second)
+        #expect(try joinSession(third) == session)
+        let stream = try publish(second, session)
+        #expect(subscribers(stream, at: 3) == [])
+        host.leave()
+        world.kill(world.nodes[0])
+        world.pass(.seconds(10))
+        #expect(subscribers(stream, at: 2) == nil && subscribers(stream, at: 3) == nil)
+        #expect(second.isInRoom && third.isInRoom)
+        #expect(world.live.map { $0.stage.hub.roomCount }.reduce(0, +) == 1)
+    }
+
+    @Test func whenTheNodeOfAMemberDiesTheMemberLeavesTheRoom() throws {
+        let (host, other) = (enter(at: 1), enter(at: 2))
+        let session = try joinSession(host)
+        #expect(try joinSession(other) == session)
+        let stream = try publish(other, session)
+        #expect(subscribers(stream, at: 1) == [])
+        let connection = try connection(other)
+        other.endWish()
+        world.kill(world.nodes[1])
+        world.pass(.seconds(10))
+        #expect(subscribers(stream, at: 1) == nil && host.isInRoom)
+        #expect(
+            host.news.contains {
+                if case .session(.connectionDestroyed(let gone)) = $0 { gone.connection == connection } else { false }
+            })
+    }
+
+    @Test func aJoinThatANodeDoesNotAnswerEndsWithTheNode() throws {
+        _ = enter(at: 1)
+        let other = world.arrive(at: 2)
+        world.pass(.milliseconds(500))
+        let before = try connection(other)
+        world.kill(world.nodes[0])
+        other.want(.room(RoomName("kitchen")!))
+        world.pass(.seconds(1))
+        #expect(!other.isInRoom && other.failures.isEmpty)
+        world.pass(.seconds(10))
+        #expect(other.isInRoom)
+        #expect(try connection(other) != before)
+    }
+
+    @Test func whenLettersBetweenTwoNodesAreLostTheirPeopleBeginAgain() throws {
+        let (host, other) = (enter(at: 1), enter(at: 2))
+        let session = try joinSession(host)
+        #expect(try joinSession(other) == session)
+        let stream = try publish(host, session)
+        let before = try connection(other)
+        world.nodes[0].stage.handle(.lettersLost(world.nodes[1].tag))
+        world.nodes[1].stage.handle(.lettersLost(world.nodes[0].tag))
+        world.pass(.seconds(5))
+        #expect(host.isInRoom && other.isInRoom)
+        #expect(try connection(other) != before)
+        #expect(subscribers(stream, at: 1) == [], "those of the room's own node notice nothing")
+        #expect(subscribers(stream, at: 2) == nil)
+    }
+}
