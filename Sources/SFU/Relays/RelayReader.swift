@@ -130,7 +130,7 @@ extension [Codec] {
             var repair = codec.kind.isAudio ? nil : codec.rtxPayloadType
             if repair == nil, !codec.kind.isAudio {
                 // The ranges for dynamic payload types, without those that look like RTCP (RFC 5761 §4).
-                repair = (Array(96...127) + Array(35...63) as [UInt8]).first { !used.contains($0) }
+                repair = ([96...127, 35...63] as [ClosedRange<UInt8>]).joined().first { !used.contains($0) }
                 if let repair { used.insert(repair) }
             }
             return Codec(
