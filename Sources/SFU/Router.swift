@@ -104,13 +104,18 @@ public final class Router {
         case .nothing:
             // Look for changes only after connectivity checks and handshakes. These are rare, and nothing else
             // changes the path or the state.
-            peers.note(peer, path)
+            note(peer, path)
         case .rtp(let length):
             let bytes = UnsafeRawBufferPointer(rebasing: datagram[..<length])
             peer.half.receiveMedia(bytes, spare: datagram.count - length, now: now, arrivedAt: arrivedAt ?? now)
         case .rtcp(let length):
             receiveControl(UnsafeRawBufferPointer(rebasing: datagram[..<length]), from: peer, now: now)
         }
+    }
+
+    /// Records a peer's path, and the changes of its state. A check with a forged source address cannot take over the path of a relay.
+    private func note(_ peer: Peer, _ path: Path?) {
+        peers.note(peer, path.flatMap { relays.isInUse($0) ? nil : $0 })
     }
 
     func receiveControl(_ bytes: UnsafeRawBufferPointer, from peer: Peer, now: MediaTime) {
@@ -190,7 +195,7 @@ public final class Router {
         peer.removeClosedSockets(now: now) { peers.note(peer, nil) }
         if let due = peer.transport.nextTimeout, due <= now {
             peer.transport.handleTimeout(now: now, sink: output.sink)
-            peers.note(peer, peer.transport.selectedPath)
+            note(peer, peer.transport.selectedPath)
         }
         if peer.transport.isWritable { peer.half.tick(now: now) }
     }

@@ -108,7 +108,8 @@ final class Ingress {
         // A retransmission can repeat an old packet, so it does not show that the encoding is alive.
         if !isRecovered {
             encoding.lastPacketAt = arrival.now
-            if !track.layers[feed.index].isAlive { track.needsSelection = true }
+            // The node of a remote publisher says which layers are alive. A selection changes nothing until it does.
+            if !track.layers[feed.index].isAlive, !track.isRemote { track.needsSelection = true }
         }
         if track.kind == .video, !isNew(sequence, codec, of: encoding, arrival) { return }
         var pending = FeedPacket(packet, bytes, sequence: sequence, codec: codec, of: track)

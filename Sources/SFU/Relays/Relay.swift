@@ -47,6 +47,9 @@ final class Relay {
 
     func isValidated(_ path: Path) -> Bool { connection?.transport.isValidated(path) ?? false }
 
+    /// Whether media can be sent over this path now.
+    func uses(_ path: Path) -> Bool { link.hasConnection && connection?.transport.selectedPath == path }
+
     // MARK: Attempts
 
     private func carryOut(_ effects: [RelayLink.Effect], now: MediaTime) {

@@ -25,6 +25,8 @@ final class Relays {
     func relay(_ id: RelayID) -> Relay? { all.first { $0.id == id } }
 
     func takeEvents() -> [RelayEvent] {
+        // Called in each iteration of the loop, mostly without relays.
+        guard !events.all.isEmpty else { return [] }
         defer { events.all.removeAll(keepingCapacity: true) }
         return events.all
     }
@@ -61,6 +63,9 @@ final class Relays {
         let ufrag = String(decoding: username.local, as: UTF8.self)
         return all.first { $0.ufrag == ufrag }
     }
+
+    /// Returns whether a connected relay uses this path.
+    func isInUse(_ path: Path) -> Bool { !all.isEmpty && byPath[path]?.uses(path) ?? false }
 
     func flush(now: MediaTime) { for relay in all { relay.flush(now: now) } }
 

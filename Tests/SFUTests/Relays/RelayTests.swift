@@ -340,6 +340,28 @@ struct RelayTests {
         #expect(room.servers[1].relayChanges.isEmpty && room.router.counters.packetsRelayed == 0)
     }
 
+    @Test("a client's check with a forged source address does not take over the path of a relay")
+    func forgedChecks() throws {
+        let room = try SimulatedRoom(nodes: 2)
+        let (near, far) = (room.server.address, room.servers[1].address)
+        var check: [UInt8]?
+        room.network.filter = { bytes, from, to in
+            // Binding requests of the client on the first node.
+            if to == near, from != far, bytes.starts(with: [0, 1]) { check = bytes }
+            return true
+        }
+        let clients = try room.clients(2)
+        clients[1].subscribe(to: clients[0])
+        room.run(1000)
+        var forged = try #require(check)
+        let path = Path(socket: 0, remote: far)
+        forged.withUnsafeMutableBytes { room.router.receive($0, on: path, now: room.network.now) }
+        #expect(!room.router.knows(path))
+        try clients[1].video().forgetArrivals()
+        room.run(1000)
+        #expect(try clients[1].video().arrivals.count > 20)
+    }
+
     @Test("redundant audio is unwrapped once, where its subscribers are")
     func redundantAudio() throws {
         let room = try SimulatedRoom(nodes: 2)
