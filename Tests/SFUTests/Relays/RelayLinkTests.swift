@@ -51,12 +51,12 @@ struct RelayLinkTests {
     @Test("pauses after 1.5 s of silence, and resumes with the next packet")
     func silence() {
         var link = connected()
-        #expect(!link.heard(now: Self.at(1000)))
+        #expect(link.heard(now: Self.at(1000)) == false)
         #expect(link.handleTimeout(now: Self.at(2499)) == [])
         #expect(link.handleTimeout(now: Self.at(2500)) == [.paused])
         #expect(!link.isUp && link.hasConnection)
         #expect(link.handleTimeout(now: Self.at(3000)) == [])
-        #expect(link.heard(now: Self.at(3100)))
+        #expect(link.heard(now: Self.at(3100)) == true)
         #expect(link.isUp && !link.heard(now: Self.at(3200)))
     }
 
@@ -76,7 +76,7 @@ struct RelayLinkTests {
         #expect(link.handle(.close, now: Self.at(200)) == [.ended, .closed])
         #expect(link.handle(.credentials(attempt: 9), now: Self.at(300)) == [])
         #expect(link.handle(.close, now: Self.at(300)) == [] && link.handleTimeout(now: Self.at(99_000)) == [])
-        #expect(!link.heard(now: Self.at(300)))
+        #expect(link.heard(now: Self.at(300)) == false)
         var opening = RelayLink(now: Self.at(0))
         #expect(opening.handle(.close, now: Self.at(1)) == [.closed])
     }

@@ -33,7 +33,7 @@ struct RelayStateTests {
         var state = NumberedState("a", after: 7)
         #expect(state.number == 8 && !state.isAcknowledged)
         state.acknowledge(7)
-        #expect(state.takeDue(now: Self.at(0)))
+        #expect(state.takeDue(now: Self.at(0)) == true)
         state.acknowledge(8)
         #expect(state.isAcknowledged)
     }
