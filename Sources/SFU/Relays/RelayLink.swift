@@ -11,6 +11,7 @@ import RTC
 ///     └──────────────────────────── 6 s silent: next attempt ────────────────┘
 /// ```
 struct RelayLink: Equatable {
+    /// How far the connection to the other end is.
     enum State: Equatable {
         /// Waits for the other end's credentials of this attempt.
         case opening(since: MediaTime)
@@ -23,6 +24,7 @@ struct RelayLink: Equatable {
         case closed
     }
 
+    /// What happens to a relay, apart from packets and time.
     enum Event: Equatable {
         /// The other end's credentials have arrived.
         case credentials(attempt: UInt32)
@@ -32,6 +34,7 @@ struct RelayLink: Equatable {
         case close
     }
 
+    /// What the relay's owner does about an event.
     enum Effect: Equatable {
         /// Make a transport with new credentials, instead of the present one, and send these to the other end.
         case open(attempt: UInt32)
@@ -48,7 +51,7 @@ struct RelayLink: Equatable {
     }
 
     /// The time after which an attempt has failed: the handshake takes at most a few round trips.
-    static let patience = MediaInterval.seconds(5)
+    static let connectTimeout = MediaInterval.seconds(5)
     /// The time after which a silent relay is considered interrupted. Several heartbeats are lost by then.
     static let silence = MediaInterval.milliseconds(1500)
     /// The time after which a silent relay begins again.
@@ -119,8 +122,8 @@ struct RelayLink: Equatable {
 
     mutating func handleTimeout(now: MediaTime) -> [Effect] {
         switch state {
-        case .opening(let since) where now - since >= Self.patience,
-            .connecting(let since) where now - since >= Self.patience:
+        case .opening(let since) where now - since >= Self.connectTimeout,
+            .connecting(let since) where now - since >= Self.connectTimeout:
             return begin(attempt &+ 1, now: now)
         case .up(let heardAt) where now - heardAt >= Self.silence:
             state = .resuming(heardAt: heardAt)

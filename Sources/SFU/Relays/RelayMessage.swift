@@ -37,6 +37,7 @@ enum RelayMessage: Equatable, Sendable {
     /// The maximum number of encodings of a track, as for a client (`IncomingTrack.maxEncodings`).
     static let maxEncodings = 4
 
+    /// The first byte of a message.
     private enum Kind: UInt8 { case heartbeat, demand, end, listing, acknowledgement }
 
     /// Reads a message. Bytes after its content are ignored, because newer versions may add members at the end.

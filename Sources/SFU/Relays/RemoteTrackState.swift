@@ -73,6 +73,7 @@ struct RemoteTrackState: Equatable, Sendable {
         var framesPer10s: SIMD4<UInt32>?
         var bytesPerSecond: SIMD4<UInt32>?
 
+        /// Which of the optional members follow, and the properties that are true or false.
         fileprivate struct Flags: OptionSet {
             let rawValue: UInt8
             static let alive = Flags(rawValue: 1)
@@ -175,6 +176,7 @@ extension RemoteTrackState.Encoding {
 }
 
 extension Codec {
+    /// The codec in a message.
     private enum Tag: UInt8 { case opus, red, vp8, h264, vp9, av1 }
     /// The maximum number of payload types in the parameters of redundant audio.
     private static let maxRedundant = 8

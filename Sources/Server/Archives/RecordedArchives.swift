@@ -27,6 +27,7 @@ struct RecordedArchives {
         case failed
     }
 
+    /// An archive, and when its next chunk is looked for.
     private struct Entry {
         var chunk: Chunk
         var due: Instant

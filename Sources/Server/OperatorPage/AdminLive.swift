@@ -67,7 +67,7 @@ actor SharedReading<Value: Sendable> {
         (self.interval, self.read) = (interval, read)
     }
 
-    /// Returns the latest value, read anew if that is older than the interval. If a reading fails, all pages that wait for it get the
+    /// Returns the latest value, read again if that is older than the interval. If a reading fails, all pages that wait for it get the
     /// error.
     func value(at now: Timestamp) async throws -> Value {
         if let latest, now - latest.at < interval { return try await latest.task.value }

@@ -30,7 +30,7 @@ struct RelayLinkTests {
     }
 
     @Test("begins again if the other end does not answer, or if the transport does not connect")
-    func patience() {
+    func connectTimeout() {
         var link = RelayLink(now: Self.at(0))
         #expect(link.handleTimeout(now: Self.at(4999)) == [])
         #expect(link.handleTimeout(now: Self.at(5000)) == [.open(attempt: 2)])
