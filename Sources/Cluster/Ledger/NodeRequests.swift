@@ -1,5 +1,5 @@
-/// Lets one node request that another one is taken out of service, or put back. Nodes do not connect to each other, so the request
-/// is in the ledger, and the other node finds it when it looks the next time, within about a second.
+/// Lets one node request that another one is taken out of service, or put back. Except for media, nodes do not connect to each
+/// other. So the request is in the ledger, and the other node finds it when it looks the next time, within about a second.
 ///
 /// A life has at most one request; a later one replaces it. A failover of the ledger can lose a request, or that it was carried out.
 public protocol NodeRequests: Sendable {

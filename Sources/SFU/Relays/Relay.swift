@@ -1,10 +1,9 @@
 import RTC
 
-/// One end of a relay: a connection with a media loop of another node. Media goes in both directions: `RelaySender` reads the feeds of
-/// this node's publishers, and `RelayReceiver` is the ingress of the other node's.
+/// One end of a relay: a connection with a media loop of another node. Media goes in both directions: `RelaySender` sends the feeds of
+/// this node's publishers, and `RelayReceiver` receives the streams of the other node's.
 ///
-/// Each attempt to connect has a transport, a sender and a receiver of its own. All state about
-/// streams is discarded with them.
+/// Each attempt to connect has a transport, a sender and a receiver of its own. All state about streams is discarded with them.
 final class Relay {
     let id: RelayID
     private let peer: RelayPeer
@@ -72,7 +71,7 @@ final class Relay {
 
     private func open(attempt: UInt32) {
         connection?.transport.close(sink: output.sink)
-        // Only the node's number identifies this end in its own reports.
+        // The relay's own key, which is no client's.
         let key = Key(high: UInt64(id.index), low: UInt64(id.node))
         let link = negotiator.makeRelayLink(key, isController: peer.isController)
         connection = RelayConnection(link: link, output: output)

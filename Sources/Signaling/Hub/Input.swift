@@ -109,9 +109,10 @@ public enum Input: Equatable, Sendable {
     indirect case received(Letter, from: NodeTag)
     /// Letters between this node and that one were lost, in one direction or the other. Both begin again with each other.
     case lettersLost(NodeTag)
-    /// The media plane has something to say to the other end of a relay, which is on that node.
+    /// An event about a relay for its other end, which is on that node.
     case relay(RelayLetter, to: NodeTag)
-    /// Media can cross between this node and these lives of others now. From the first of these inputs on, rooms can span nodes.
+    /// Media can cross between this node and these lives of other nodes now, and no others. Rooms can span nodes from the first of these
+    /// inputs on.
     case mediaCrosses(to: Set<NodeTag>)
 }
 

@@ -6,7 +6,8 @@ import Wire
 /// the stream's `unpublish`. No command refers to a client after that client's `leave`.
 ///
 /// If a session spans nodes, its node posts commands to the others. They may arrive after the `leave` of a client, which has ended its
-/// streams and subscriptions. A node forgets the streams when its last member leaves, and gets them again when another one joins.
+/// streams and subscriptions. A node forgets the session's streams when the last member there leaves, and gets
+/// them again when another one joins.
 public enum MediaCommand: Equatable, Sendable {
     /// A client's SDP offer. Answered exactly once, with `MediaEvent.answered` or `refused`. The session is the last
     /// of those that the client is in, or the one of its room; nil if there is none. It only decides which media loop serves
