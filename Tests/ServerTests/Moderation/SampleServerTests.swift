@@ -32,9 +32,10 @@ import FoundationNetworking
         return ((response as? HTTPURLResponse)?.statusCode ?? 0, code)
     }
 
-    /// Two people in a chat, on a server whose program is this shell script. `id` is the number of the question, `n` counts them.
+    /// Two people in a chat, on a server whose program is this shell script. `id` is the number of the question, `n` counts them. By
+    /// default the program has so much time that it also answers while the other tests keep the machine busy.
     private static func chat(
-        _ body: String, interval: Duration = .milliseconds(10),
+        _ body: String, interval: Duration = .milliseconds(10), timeout: Duration = .seconds(60),
         _ run: @escaping @Sendable (TestServer, SocketClient, SocketClient, RouletteNotice.Matched) async throws -> Void
     ) async throws {
         let loop = """
@@ -48,6 +49,7 @@ import FoundationNetworking
             """
         try await TestServer.run {
             $0.moderation.program = ["/bin/sh", "-c", loop]
+            $0.moderation.timeout = timeout
             $0.rules.sampleInterval = interval
         } _: { server in
             let (ann, bob) = (try await server.client(), try await server.client())
@@ -113,7 +115,7 @@ import FoundationNetworking
     @Test(
         "a chat continues with a program that is slow, lies or crashes", arguments: ["sleep 600", "echo no", "exit 1"])
     func faults(_ body: String) async throws {
-        try await Self.chat(body) { server, ann, bob, matched in
+        try await Self.chat(body, timeout: .seconds(1)) { server, ann, bob, matched in
             for _ in 1...20 { _ = try await Self.send(server, Self.jpeg, token: matched.publish.token) }
             let joined = try await bob.join(matched.publish)
             try await bob.say(.session(.signal(.init(session: joined.session, type: "chat", data: "hello"))))
