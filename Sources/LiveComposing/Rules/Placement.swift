@@ -2,10 +2,7 @@ import Layout
 
 /// Which part of a frame is drawn where.
 public struct Placement: Hashable, Sendable {
-    /// A rectangle in whole, even pixels.
-    ///
-    /// The app's model has a similar type, `Rectangle`. They are separate, because the app does not contain the compositor's
-    /// modules, and `Wire`, which both import, has only what is sent.
+    /// A rectangle in whole, even pixels. `Rectangle` of the layout of rooms may be odd.
     public struct Area: Hashable, Sendable {
         public var x: Int
         public var y: Int
