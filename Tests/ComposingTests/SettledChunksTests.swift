@@ -31,7 +31,7 @@ struct SettledChunksTests {
         #expect(Self.settled(Self.lines, until: 140_040).map(\.frames) == [0..<1_500, 1_500..<3_000, 3_000..<3_250])
     }
 
-    // Without screens, because a stream that comes again as a screen changes what was drawn before.
+    // The random logs have no screens: if a stream is published again as a screen, chunks before that change too.
     @Test("what is settled is in the plan of the whole archive, whatever happens later")
     func prefixes() {
         let seed = UInt64.random(in: 0...(.max))

@@ -73,7 +73,7 @@ final class LoadNode: @unchecked Sendable {
 
     // MARK: Connecting
 
-    /// Connects, and reads the letters to this node from then on.
+    /// Connects and starts to read the letters that other nodes post to this one.
     func start() async throws {
         let ready = loop.makePromise(of: Void.self)
         loop.execute {
