@@ -9,6 +9,7 @@ import Signaling
 /// the event loop of the gateway.
 final class ClusterRelays: MediaRelays {
     private var book: RelayBook
+    private let own: NodeRelays
     private let media: MediaPlane
     private let logger: Logger
     /// Passes inputs to the rules.
@@ -20,6 +21,7 @@ final class ClusterRelays: MediaRelays {
     /// - Parameter own: what this node publishes.
     init(of tag: NodeTag, _ own: NodeRelays, _ media: MediaPlane, logger: Logger, submit: @escaping (Input) -> Void) {
         book = RelayBook(of: tag, own)
+        self.own = own
         (self.media, self.logger, self.submit) = (media, logger, submit)
     }
 
@@ -81,8 +83,9 @@ final class ClusterRelays: MediaRelays {
             let letter = RelayCredentials(
                 index: id.index, attempt: attempt, ufrag: credentials.ufrag, password: credentials.password)
             submit(.relay(.credentials(letter), to: life))
+            carryOut(book.began(attempt, Int(id.index), of: id.node))
         case .connected(let id, let isConnected):
-            book.noted(Int(id.index), of: id.node, isConnected: isConnected)
+            guard book.noted(Int(id.index), of: id.node, isConnected: isConnected) else { return }
             logger.info(
                 isConnected ? "Relay connected" : "Relay interrupted",
                 metadata: ["node": "\(id.node)", "index": "\(id.index)"])
@@ -111,6 +114,13 @@ final class ClusterRelays: MediaRelays {
                 media.pull(client, over: RelayID(node: life.node, index: UInt8(clamping: index)))
             case .stopPulling(let client, let index, let life):
                 media.stopPulling(client, over: RelayID(node: life.node, index: UInt8(clamping: index)))
+            case .report(let fault, let relay, let life):
+                logger.warning(
+                    "\(fault.text(node: life.node))",
+                    metadata: [
+                        "life": "\(life)", "index": "\(relay.index)", "from": "\(own.loops[relay.loop])",
+                        "to": "\(relay.addresses)",
+                    ])
             }
         }
     }
