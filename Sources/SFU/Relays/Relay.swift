@@ -19,6 +19,8 @@ final class Relay {
     private var heartbeatAt: MediaTime?
     /// The clients of the other node that this node demands, in this attempt and in later ones.
     private var pulled: [Key] = []
+    /// The limits that were reported.
+    private var reachedLimits: Set<RelayLimit> = []
     private let host: Host
     private let report: (RelayEvent) -> Void
 
@@ -74,8 +76,12 @@ final class Relay {
         // The relay's own key, which is no client's.
         let key = Key(high: UInt64(id.index), low: UInt64(id.node))
         let link = negotiator.makeRelayLink(key, isController: peer.isController)
-        connection = RelayConnection(link: link, output: output)
+        connection = RelayConnection(link: link, output: output) { [unowned self] in reached($0) }
         report(.credentials(id, attempt: attempt, link.transport.local))
+    }
+
+    private func reached(_ limit: RelayLimit) {
+        if reachedLimits.insert(limit).inserted { report(.full(id, limit)) }
     }
 
     private func connect() {

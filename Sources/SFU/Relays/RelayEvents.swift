@@ -32,4 +32,14 @@ public enum RelayEvent: Equatable, Sendable {
     case credentials(RelayID, attempt: UInt32, ICECredentials)
     /// The relay can carry media now (true), or no longer (false).
     case connected(RelayID, Bool)
+    /// The relay has reached a limit for the first time since it was opened.
+    case full(RelayID, RelayLimit)
+}
+
+/// What limits the streams in one direction of a relay. What is beyond a limit waits until there is room.
+public enum RelayLimit: Hashable, Sendable {
+    /// The clients whose streams are demanded: `RelayMessage.maxClients`.
+    case clients
+    /// The encodings that are sent at a time: `RelayChannels.count`.
+    case encodings
 }

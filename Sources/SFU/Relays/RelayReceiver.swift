@@ -10,6 +10,8 @@ final class RelayReceiver {
     private var byClient: [Key: RemotePublisher] = [:]
     /// Clients that are demanded no more, until the other node has confirmed it.
     private var ending: [RemotePublisher] = []
+    /// Clients that are demanded when there is room for them.
+    private var waiting = ClientOrder()
     private var channels = RelayChannels()
     /// For each channel that is in use, whose packets it carries.
     private var owners = [RemotePublisher?](repeating: nil, count: RelayChannels.count)
@@ -22,9 +24,20 @@ final class RelayReceiver {
 
     // MARK: Demand
 
-    /// Demands a client's streams.
+    /// Demands a client's streams, or lets the client wait until there is room.
     func pull(_ client: Key, now: MediaTime) {
         guard byClient[client] == nil else { return }
+        guard waiting.isEmpty, room > 0 else {
+            if waiting.insert(client) { connection.reached(.clients) }
+            return
+        }
+        begin(client, now: now)
+    }
+
+    /// How many more clients can be demanded. The other node keeps what has ended until it knows of that.
+    private var room: Int { RelayMessage.maxClients - publishers.count - ending.count }
+
+    private func begin(_ client: Key, now: MediaTime) {
         let publisher = RemotePublisher(
             client, over: connection.link, ingress: ingress, receiver: self, after: lastDemand)
         byClient[client] = publisher
@@ -35,6 +48,7 @@ final class RelayReceiver {
 
     /// Ends a client's streams.
     func stopPulling(_ client: Key, now: MediaTime) {
+        waiting.remove(client)
         guard let publisher = byClient.removeValue(forKey: client) else { return }
         publishers.removeAll { $0 === publisher }
         publisher.end(now: now)
@@ -60,6 +74,7 @@ final class RelayReceiver {
         }
         ending.removeAll { $0.isOver }
         for publisher in ending { publisher.tick(now: now) }
+        for client in waiting.takeFirst(room) { begin(client, now: now) }
     }
 
     func receive(_ part: RelayListingPart, now: MediaTime) {
@@ -81,6 +96,9 @@ final class RelayReceiver {
     // MARK: For remote publishers
 
     func send(_ message: RelayMessage) { connection.send(message) }
+
+    /// An encoding waits for a channel.
+    func noteWait() { connection.reached(.encodings) }
 
     /// Lets subscribers find the tracks of a publisher.
     func enter(_ publisher: Publisher) {
@@ -127,6 +145,7 @@ final class RelayReceiver {
 
     /// Ends all streams, because the connection is lost.
     func end(now: MediaTime) {
+        waiting = ClientOrder()
         for publisher in publishers { stopPulling(publisher.client, now: now) }
         ending = []
     }

@@ -18,8 +18,6 @@ final class RelaySender {
     /// While nothing arrives from the other node, nothing but heartbeats is sent to it.
     private var isPaused = false
 
-    /// The maximum number of clients that the other node may demand.
-    private static let maxClients = 1024
     /// The time between two updates of lists because of measured bitrates. What affects the choice of layers is sent at once.
     private static let updateInterval = MediaInterval.milliseconds(100)
 
@@ -43,10 +41,14 @@ final class RelaySender {
         connection.send(.acknowledgement(RelayAcknowledgement(.demand, of: demand.client, demand.number)))
     }
 
-    /// Returns the list of a client's tracks, which is made and sent if the client was not demanded before. Nil if there are too many.
+    /// Returns the list of a client's tracks, which is made and sent if the client was not demanded before. Nil if there are too many:
+    /// then a demand has overtaken the end of another one, and is repeated, or the other node does not keep to the limit.
     private func listing(of client: Key, now: MediaTime) -> RelayListing? {
         if let known = byClient[client] { return known }
-        guard listings.count < Self.maxClients else { return nil }
+        guard listings.count < RelayMessage.maxClients else {
+            connection.reached(.clients)
+            return nil
+        }
         let listing = RelayListing(client, after: lastListing)
         byClient[client] = listing
         listings.append(listing)

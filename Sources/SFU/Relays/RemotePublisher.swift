@@ -32,6 +32,8 @@ final class RemotePublisher {
         var held = HeldDemand()
         /// For each encoding, its channel; nil if it is not demanded.
         var channels = [UInt16?](repeating: nil, count: RelayMessage.maxEncodings)
+        /// One bit for each encoding that waits for a channel, because all were in use.
+        var waiting: UInt8 = 0
 
         /// Returns whether this is the track that the node lists. If an id stands for something else now, it is another track.
         func matches(_ state: RemoteTrackState) -> Bool {
@@ -159,13 +161,20 @@ final class RemotePublisher {
     /// Returns the channel of an encoding, which is assigned if it has none. Nil if all channels are in use.
     private func channel(_ number: Int, of index: Int, now: MediaTime) -> UInt16? {
         if let channel = tracks[index].channels[number] { return channel }
-        guard let channel = receiver.takeChannel(for: self, now: now) else { return nil }
+        let bit = UInt8(1) << UInt8(number)
+        guard let channel = receiver.takeChannel(for: self, now: now) else {
+            if tracks[index].waiting & bit == 0 { receiver.noteWait() }
+            tracks[index].waiting |= bit
+            return nil
+        }
+        tracks[index].waiting &= ~bit
         tracks[index].channels[number] = channel
         publisher.bind(tracks[index].incoming.encodings[number], to: RelayChannels.ssrc(of: channel))
         return channel
     }
 
     private func release(_ number: Int, of index: Int) {
+        tracks[index].waiting &= ~(UInt8(1) << UInt8(number))
         guard let channel = tracks[index].channels[number] else { return }
         tracks[index].channels[number] = nil
         publisher.unbind(tracks[index].incoming.encodings[number])

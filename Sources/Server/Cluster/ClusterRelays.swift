@@ -90,6 +90,9 @@ final class ClusterRelays: MediaRelays {
                 isConnected ? "Relay connected" : "Relay interrupted",
                 metadata: ["node": "\(id.node)", "index": "\(id.index)"])
             announce()
+        case .full(let id, let limit):
+            guard let life = book.life(of: id.node) else { return }
+            logger.warning("\(limit.text(node: id.node))", metadata: ["life": "\(life)", "index": "\(id.index)"])
         }
     }
 
@@ -130,5 +133,15 @@ final class ClusterRelays: MediaRelays {
         logger.warning(
             "This node cannot open a relay to node \(life.node): the record of that node has no address that this machine can reach.",
             metadata: ["life": "\(life)", "index": "\(relay.index)", "addresses": "\(relay.addresses)"])
+    }
+}
+
+extension RelayLimit {
+    /// Says what waits, for the log.
+    func text(node: UInt16) -> String {
+        switch self {
+        case .clients: "Streams of people on node \(node) wait: the relay carries those of as many people as it can."
+        case .encodings: "Streams of node \(node) wait: the relay carries as many as it can."
+        }
     }
 }

@@ -161,7 +161,7 @@ final class SimulatedServer {
         for event in router.takeRelayEvents() {
             switch event {
             case .credentials(let id, let attempt, let credentials): pass(id, attempt, credentials)
-            case .connected: relayChanges.append(event)
+            case .connected, .full: relayChanges.append(event)
             }
         }
         let new = router.takeEvents()
