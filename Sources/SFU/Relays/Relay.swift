@@ -18,7 +18,7 @@ final class Relay {
     private(set) var receiver: RelayReceiver?
     private var heartbeatAt: MediaTime?
     /// The clients of the other node that this node demands, in this attempt and in later ones.
-    private var pulled: [Key] = []
+    private var pulled = ClientOrder()
     /// The limits that were reported.
     private var reachedLimits: Set<RelayLimit> = []
     private let host: Host
@@ -96,7 +96,7 @@ final class Relay {
         let receiver = RelayReceiver(connection, ingress: host.ingress, streams: host.streams)
         self.receiver = receiver
         heartbeatAt = nil
-        for client in pulled { receiver.pull(client, now: now) }
+        for client in pulled.all { receiver.pull(client, now: now) }
         report(.connected(id, true))
     }
 
@@ -119,13 +119,12 @@ final class Relay {
     // MARK: Demand
 
     func pull(_ client: Key, now: MediaTime) {
-        guard !pulled.contains(client) else { return }
-        pulled.append(client)
+        guard pulled.insert(client) else { return }
         receiver?.pull(client, now: now)
     }
 
     func stopPulling(_ client: Key, now: MediaTime) {
-        pulled.removeAll { $0 == client }
+        pulled.remove(client)
         receiver?.stopPulling(client, now: now)
     }
 

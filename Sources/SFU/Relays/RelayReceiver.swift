@@ -8,6 +8,10 @@ final class RelayReceiver {
     /// The clients that are demanded, in the order in which that began, and by their keys.
     private var publishers: [RemotePublisher] = []
     private var byClient: [Key: RemotePublisher] = [:]
+    /// The number of clients that were ever demanded.
+    private var begun = 0
+    /// The publishers whose demand may have changed since the last flush, in any order.
+    private var changed: [RemotePublisher] = []
     /// Clients that are demanded no more, until the other node has confirmed it.
     private var ending: [RemotePublisher] = []
     /// Clients that are demanded when there is room for them.
@@ -38,8 +42,9 @@ final class RelayReceiver {
     private var room: Int { RelayMessage.maxClients - publishers.count - ending.count }
 
     private func begin(_ client: Key, now: MediaTime) {
+        begun += 1
         let publisher = RemotePublisher(
-            client, over: connection.link, ingress: ingress, receiver: self, after: lastDemand)
+            client, at: begun, over: connection.link, ingress: ingress, receiver: self, after: lastDemand)
         byClient[client] = publisher
         publishers.append(publisher)
         publisher.updateDemand(now: now)
@@ -59,9 +64,14 @@ final class RelayReceiver {
 
     private func note(_ publisher: RemotePublisher) { lastDemand = max(lastDemand, publisher.number) }
 
-    /// Sends what has changed, before the ingress requests keyframes of encodings that are demanded only now.
+    /// Sends what has changed, before the ingress requests keyframes of encodings that are demanded only now. Called in each iteration
+    /// of the loop, so it looks only at publishers that have something to send.
     func flush(now: MediaTime) {
-        for publisher in publishers where publisher.publisher.isDemandChanged {
+        guard !changed.isEmpty else { return }
+        let due = changed.sorted { $0.ordinal < $1.ordinal }
+        changed = []
+        // A tick may have sent it meanwhile, or the client's streams have ended.
+        for publisher in due where publisher.publisher.isDemandChanged && byClient[publisher.client] === publisher {
             publisher.updateDemand(now: now)
             note(publisher)
         }
@@ -96,6 +106,9 @@ final class RelayReceiver {
     // MARK: For remote publishers
 
     func send(_ message: RelayMessage) { connection.send(message) }
+
+    /// The demand of a publisher's tracks may have changed.
+    func demandChanged(_ publisher: RemotePublisher) { changed.append(publisher) }
 
     /// An encoding waits for a channel.
     func noteWait() { connection.reached(.encodings) }

@@ -4,6 +4,8 @@ import RTC
 /// receive those of a client of this node, and sends the other node what this node's subscribers demand.
 final class RemotePublisher {
     let client: Key
+    /// The publisher's place in the order in which the demands over the relay began.
+    let ordinal: Int
     let publisher: Publisher
     private unowned let receiver: RelayReceiver
     private var tracks: [RemoteTrack] = []
@@ -42,10 +44,16 @@ final class RemotePublisher {
     }
 
     /// - Parameter former: the number of the latest demand that was sent over the relay.
-    init(_ client: Key, over link: PeerLink, ingress: Ingress, receiver: RelayReceiver, after former: UInt32) {
-        (self.client, self.receiver) = (client, receiver)
+    init(
+        _ client: Key, at ordinal: Int, over link: PeerLink, ingress: Ingress, receiver: RelayReceiver,
+        after former: UInt32
+    ) {
+        (self.client, self.ordinal, self.receiver) = (client, ordinal, receiver)
         publisher = Publisher(link: PeerLink(client: client, over: link), ingress: ingress, isRemote: true)
         demand = NumberedState([], after: former)
+        publisher.onDemandChange = { [weak self] in
+            if let self { self.receiver.demandChanged(self) }
+        }
     }
 
     /// The number of the latest demand.

@@ -69,7 +69,7 @@ struct RelayLimitTests {
         let receiver = try #require(far.router.relays.all.first?.receiver)
         var random = SeededGenerator(seed: 1)
         let other = RemotePublisher(
-            stranger(0), over: try link(&random), ingress: far.router.ingress, receiver: receiver, after: 0)
+            stranger(0), at: 1, over: try link(&random), ingress: far.router.ingress, receiver: receiver, after: 0)
         let taken = (0..<RelayChannels.count).compactMap { _ in
             receiver.takeChannel(for: other, now: room.network.now)
         }

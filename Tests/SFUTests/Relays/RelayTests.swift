@@ -150,6 +150,34 @@ struct RelayTests {
         #expect(first.tag.isKeyframe && first.at - subscribed < .milliseconds(300))
     }
 
+    @Test("a flush sends what has changed, in the order in which publishers were demanded, and nothing else")
+    func changes() throws {
+        let room = try SimulatedRoom(nodes: 2)
+        let clients = try room.clients(8)
+        room.run(1000)
+        let router = room.servers[1].router
+        let receiver = try #require(router.relays.all.first?.receiver)
+        let tracks = try [0, 2, 4, 6].map { index in
+            let track = router.feeds.tracks(of: clients[index].key).first { $0.kind == .audio }
+            return try #require(track?.source as? IncomingTrack)
+        }
+        func sources() throws -> [UInt32] { try tracks.map { try #require($0.encodings.first).ssrc } }
+        #expect(try sources() == [0, 0, 0, 0])
+        for track in tracks { track.feedTrack.feeds.first?.isWatched = true }
+        // The second publisher has not changed, and the last one changes twice.
+        for index in [3, 2, 3, 0] { tracks[index].demandChanged() }
+        receiver.flush(now: room.network.now)
+        let first = try sources()
+        #expect(first[0] > 0 && first[0] < first[2] && first[2] < first[3] && first[1] == 0)
+        receiver.flush(now: room.network.now)
+        #expect(try sources() == first)
+        // A client that is not demanded any more has nothing to send.
+        tracks[1].demandChanged()
+        receiver.stopPulling(clients[2].key, now: room.network.now)
+        receiver.flush(now: room.network.now)
+        #expect(try tracks[1].encodings.first?.ssrc == 0 && sources() == first)
+    }
+
     @Test("a loss on a relay is repaired by the publisher's node", arguments: 1...3 as ClosedRange<UInt64>)
     func losses(seed: UInt64) throws {
         let room = try SimulatedRoom(seed: seed, nodes: 2)
