@@ -73,26 +73,26 @@ final class ClusterRelays: MediaRelays {
         }
     }
 
-    /// Handles an event of this node's end of a relay.
+    /// Handles an event of this node's end of a relay. Does nothing if the relay was closed meanwhile.
     private func handle(_ event: RelayEvent) {
-        guard !hasStopped else { return }
+        let index = Int(event.relay.index)
+        guard !hasStopped, let life = NodeTag(node: event.relay.node, life: event.relay.life),
+            book.indices(to: life).contains(index)
+        else { return }
         switch event {
         case .credentials(let id, let attempt, let credentials):
-            // Without a life, the relay was closed meanwhile.
-            guard let life = book.life(of: id.node) else { return }
             let letter = RelayCredentials(
                 index: id.index, attempt: attempt, ufrag: credentials.ufrag, password: credentials.password)
             submit(.relay(.credentials(letter), to: life))
-            carryOut(book.began(attempt, Int(id.index), of: id.node))
-        case .connected(let id, let isConnected):
-            guard book.noted(Int(id.index), of: id.node, isConnected: isConnected) else { return }
+            carryOut(book.began(attempt, index, of: life))
+        case .connected(_, let isConnected):
+            guard book.noted(index, of: life, isConnected: isConnected) else { return }
             logger.info(
                 isConnected ? "Relay connected" : "Relay interrupted",
-                metadata: ["node": "\(id.node)", "index": "\(id.index)"])
+                metadata: ["node": "\(life.node)", "index": "\(index)"])
             announce()
-        case .full(let id, let limit):
-            guard let life = book.life(of: id.node) else { return }
-            logger.warning("\(limit.text(node: id.node))", metadata: ["life": "\(life)", "index": "\(id.index)"])
+        case .full(_, let limit):
+            logger.warning("\(limit.text(node: life.node))", metadata: ["life": "\(life)", "index": "\(index)"])
         }
     }
 
@@ -108,15 +108,15 @@ final class ClusterRelays: MediaRelays {
         for effect in effects {
             switch effect {
             case .open(let relay, let life, let theirs): open(relay, to: life, theirs)
-            case .close(let index, let life): media.closeRelay(RelayID(node: life.node, index: UInt8(clamping: index)))
+            case .close(let index, let life): media.closeRelay(RelayID(life, index))
             case .receive(let letter, let life):
                 guard let credentials = ICECredentials(ufrag: letter.ufrag, password: letter.password) else { continue }
-                let id = RelayID(node: life.node, index: letter.index)
+                let id = RelayID(life, Int(letter.index))
                 media.receiveRelayCredentials(id, attempt: letter.attempt, credentials)
             case .pull(let client, let index, let life):
-                media.pull(client, over: RelayID(node: life.node, index: UInt8(clamping: index)))
+                media.pull(client, over: RelayID(life, index))
             case .stopPulling(let client, let index, let life):
-                media.stopPulling(client, over: RelayID(node: life.node, index: UInt8(clamping: index)))
+                media.stopPulling(client, over: RelayID(life, index))
             case .report(let fault, let relay, let life):
                 logger.warning(
                     "\(fault.text(node: life.node))",

@@ -136,18 +136,18 @@ struct RelayBook: Equatable, Sendable {
     }
 
     /// This end of a relay has begun an attempt to connect.
-    mutating func began(_ attempt: UInt32, _ index: Int, of node: UInt16) -> [Effect] {
-        guard let peer = peers[node], let plan = peer.relays[index]?.plan,
-            let fault = peers[node]?.relays[index]?.attempts.began(attempt)
+    mutating func began(_ attempt: UInt32, _ index: Int, of life: NodeTag) -> [Effect] {
+        guard let peer = peers[life.node], peer.life == life, let plan = peer.relays[index]?.plan,
+            let fault = peers[life.node]?.relays[index]?.attempts.began(attempt)
         else { return [] }
-        return [.report(fault, plan, to: peer.life)]
+        return [.report(fault, plan, to: life)]
     }
 
     /// A relay can carry media now, or no longer. Returns whether this was not known.
-    mutating func noted(_ index: Int, of node: UInt16, isConnected: Bool) -> Bool {
-        guard let relay = peers[node]?.relays[index] else { return false }
-        peers[node]?.relays[index]?.isConnected = isConnected
-        if isConnected { peers[node]?.relays[index]?.attempts.connected() }
+    mutating func noted(_ index: Int, of life: NodeTag, isConnected: Bool) -> Bool {
+        guard let peer = peers[life.node], peer.life == life, let relay = peer.relays[index] else { return false }
+        peers[life.node]?.relays[index]?.isConnected = isConnected
+        if isConnected { peers[life.node]?.relays[index]?.attempts.connected() }
         return relay.isConnected != isConnected
     }
 

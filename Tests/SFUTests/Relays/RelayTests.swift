@@ -305,6 +305,42 @@ struct RelayTests {
         }
     }
 
+    @Test("late credentials of earlier attempts, and what is said about a relay to an earlier life, change nothing")
+    func lateLetters() throws {
+        let room = try SimulatedRoom(nodes: 2)
+        var letters: [(to: Int, attempt: UInt32, credentials: ICECredentials)] = []
+        for (index, server) in room.servers.enumerated() {
+            let pass = server.pass
+            server.pass = { id, attempt, credentials in
+                letters.append((1 - index, attempt, credentials))
+                pass(id, attempt, credentials)
+            }
+        }
+        let clients = try room.clients(2)
+        clients[1].subscribe(to: clients[0])
+        interfere(with: room) { true }
+        room.run(20_000)
+        room.network.filter = nil
+        room.run(6000)
+        let newest = try #require(letters.map(\.attempt).max())
+        #expect(newest > 2)
+        func state() -> [Int] { room.servers.map(\.relayChanges.count) + [letters.count] }
+        let before = state()
+        for letter in letters where letter.attempt < newest {
+            let relay = room.relay(to: 1 - letter.to)
+            room.servers[letter.to].router.receiveRelayCredentials(
+                relay, attempt: letter.attempt, letter.credentials, now: room.network.now)
+            let earlier = RelayID(node: relay.node, life: relay.life - 1, index: relay.index)
+            room.servers[letter.to].router.receiveRelayCredentials(
+                earlier, attempt: newest + 1, letter.credentials, now: room.network.now)
+            room.servers[letter.to].router.closeRelay(earlier, now: room.network.now)
+        }
+        try clients[1].video().forgetArrivals()
+        room.run(1000)
+        #expect(state() == before)
+        #expect(try clients[1].video().arrivals.count > 20)
+    }
+
     @Test("a publisher that connects again is received again, and one that leaves is forgotten")
     func reconnection() throws {
         let room = try SimulatedRoom(nodes: 2)

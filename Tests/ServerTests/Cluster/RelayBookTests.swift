@@ -43,9 +43,9 @@ struct RelayBookTests {
         #expect(summary(book.read(records)) == ["open 0 to 1-3", "open 1 to 1-3", "open 0 to 3-4"])
         #expect(book.read(records).isEmpty)
         #expect(book.counts == [.connecting: 3])
-        _ = book.noted(1, of: 1, isConnected: true)
-        _ = book.noted(7, of: 1, isConnected: true)
-        _ = book.noted(0, of: 9, isConnected: true)
+        _ = book.noted(1, of: Self.first, isConnected: true)
+        _ = book.noted(7, of: Self.first, isConnected: true)
+        _ = book.noted(0, of: Self.second, isConnected: true)
         #expect(book.counts == [.connecting: 2, .connected: 1])
     }
 
@@ -128,10 +128,10 @@ struct RelayBookTests {
         return events.enumerated().flatMap { number, event -> [String] in
             var effects: [RelayBook.Effect] = []
             switch event {
-            case .begins(let attempt): effects = book.began(attempt, 0, of: 1)
+            case .begins(let attempt): effects = book.began(attempt, 0, of: Self.first)
             case .letter(let attempt): _ = book.receive(credentials(0, attempt: attempt), from: Self.first)
-            case .connects: _ = book.noted(0, of: 1, isConnected: true)
-            case .breaks: _ = book.noted(0, of: 1, isConnected: false)
+            case .connects: _ = book.noted(0, of: Self.first, isConnected: true)
+            case .breaks: _ = book.noted(0, of: Self.first, isConnected: false)
             }
             return summary(effects).map { "\(number) \($0)" }
         }
@@ -177,12 +177,27 @@ struct RelayBookTests {
     func changes() {
         var book = book
         _ = book.read([Self.first: node(loops: 1)])
-        #expect(book.noted(0, of: 1, isConnected: false) == false)
-        #expect(book.noted(0, of: 1, isConnected: true) == true)
-        #expect(book.noted(0, of: 1, isConnected: true) == false)
-        #expect(book.noted(0, of: 1, isConnected: false) == true)
-        #expect(book.noted(1, of: 1, isConnected: true) == false && book.noted(0, of: 7, isConnected: true) == false)
-        #expect(book.began(1, 1, of: 1).isEmpty && book.began(1, 0, of: 7).isEmpty)
+        #expect(book.noted(0, of: Self.first, isConnected: false) == false)
+        #expect(book.noted(0, of: Self.first, isConnected: true) == true)
+        #expect(book.noted(0, of: Self.first, isConnected: true) == false)
+        #expect(book.noted(0, of: Self.first, isConnected: false) == true)
+        #expect(book.noted(1, of: Self.first, isConnected: true) == false)
+        #expect(book.noted(0, of: Self.third, isConnected: true) == false)
+        #expect(book.began(1, 1, of: Self.first).isEmpty && book.began(1, 0, of: Self.third).isEmpty)
+    }
+
+    @Test("what is said late about a relay to an earlier life of a node has no effect")
+    func earlierLife() {
+        var book = book
+        _ = book.read([Self.first: node(loops: 1)])
+        _ = book.began(1, 0, of: Self.first)
+        #expect(book.noted(0, of: Self.first, isConnected: true) == true)
+        _ = book.read([Self.second: node(loops: 1)])
+        let before = book
+        #expect(book.receive(credentials(0, attempt: 99), from: Self.first) == [])
+        #expect(book.noted(0, of: Self.first, isConnected: true) == false)
+        for attempt in 2...9 as ClosedRange<UInt32> { #expect(book.began(attempt, 0, of: Self.first) == []) }
+        #expect(book == before && book.counts == [.connecting: 1] && book.connectedLives == [])
     }
 
     @Test("a report says what to open", arguments: [RelayFault.unreachable, .unanswered])
@@ -234,12 +249,12 @@ struct RelayBookTests {
         var book = book
         _ = book.read([Self.first: node(loops: 2), Self.third: node(loops: 1)])
         #expect(book.connectedLives.isEmpty)
-        _ = book.noted(0, of: 1, isConnected: true)
-        _ = book.noted(0, of: 3, isConnected: true)
+        _ = book.noted(0, of: Self.first, isConnected: true)
+        _ = book.noted(0, of: Self.third, isConnected: true)
         #expect(book.connectedLives == [Self.third])
-        _ = book.noted(1, of: 1, isConnected: true)
+        _ = book.noted(1, of: Self.first, isConnected: true)
         #expect(book.connectedLives == [Self.first, Self.third])
-        _ = book.noted(0, of: 3, isConnected: false)
+        _ = book.noted(0, of: Self.third, isConnected: false)
         #expect(book.connectedLives == [Self.first])
         _ = book.ended(Self.first)
         #expect(book.connectedLives.isEmpty)
