@@ -21,6 +21,8 @@ final class Relay {
     private var pulled = ClientOrder()
     /// The limits that were reported.
     private var reachedLimits: Set<RelayLimit> = []
+    /// How many layers of each video were last reported as not offered.
+    private var reportedLevel = 0
     private let host: Host
     private let report: (RelayEvent) -> Void
 
@@ -104,6 +106,7 @@ final class Relay {
         sender?.end()
         receiver?.end(now: now)
         (sender, receiver) = (nil, nil)
+        noteThinning()
         report(.connected(id, false))
     }
 
@@ -171,8 +174,8 @@ final class Relay {
                 for entry in request.entries { sender?.requestKeyframe(entry.ssrc, .start, now: now) }
             case .senderReport(let report): receiver?.receive(report, now: now)
             case .malformed: output.counters.malformed &+= 1
-            // Losses are repaired, and nothing is decided by reports about them.
-            case .receiverReport, .sourceDescription, .bye, .remb, .transportFeedback, .unknown: break
+            case .receiverReport(let report): sender?.receive(report, now: now)
+            case .sourceDescription, .bye, .remb, .transportFeedback, .unknown: break
             }
         }
     }
@@ -191,6 +194,13 @@ final class Relay {
         }
     }
 
+    private func noteThinning() {
+        let level = sender?.thinning.level ?? 0
+        guard level != reportedLevel else { return }
+        reportedLevel = level
+        report(.thinned(id, layers: level))
+    }
+
     // MARK: Time
 
     func flush(now: MediaTime) { receiver?.flush(now: now) }
@@ -207,6 +217,7 @@ final class Relay {
             connection.send(.heartbeat)
         }
         sender?.tick(now: now)
+        noteThinning()
         receiver?.tick(now: now)
     }
 }

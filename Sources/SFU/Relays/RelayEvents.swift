@@ -37,11 +37,14 @@ public enum RelayEvent: Equatable, Sendable {
     case connected(RelayID, Bool)
     /// The relay has reached a limit for the first time since it was opened.
     case full(RelayID, RelayLimit)
+    /// The relay does not offer this number of the largest layers of each video any more, because it loses too many packets. 0 if it
+    /// offers all again.
+    case thinned(RelayID, layers: Int)
 
     /// The relay that the event is about.
     public var relay: RelayID {
         switch self {
-        case .credentials(let id, _, _), .connected(let id, _), .full(let id, _): id
+        case .credentials(let id, _, _), .connected(let id, _), .full(let id, _), .thinned(let id, _): id
         }
     }
 }

@@ -91,6 +91,11 @@ final class ClusterRelays: MediaRelays {
                 isConnected ? "Relay connected" : "Relay interrupted",
                 metadata: ["node": "\(life.node)", "index": "\(index)"])
             announce()
+        case .thinned(_, let layers):
+            logger.info(
+                layers == 0
+                    ? "Relay carries all layers again" : "Relay loses packets, so it does not carry the largest layers",
+                metadata: ["node": "\(life.node)", "index": "\(index)", "layers": "\(layers)"])
         case .full(_, let limit):
             logger.warning("\(limit.text(node: life.node))", metadata: ["life": "\(life)", "index": "\(index)"])
         }

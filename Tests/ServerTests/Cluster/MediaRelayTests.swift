@@ -107,7 +107,7 @@ struct MediaRelayTests {
                         other.receiveRelayCredentials(back, attempt: attempt, credentials)
                     case .connected(let id, let isConnected):
                         connected.withLock { $0[[index, Int(id.index)]] = isConnected ? true : nil }
-                    case .full(let id, let limit): Issue.record("\(id) \(limit)")
+                    case .full, .thinned: Issue.record("\(event)")
                     }
                 }
             }
