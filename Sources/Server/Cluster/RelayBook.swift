@@ -65,9 +65,6 @@ struct RelayBook: Equatable, Sendable {
     /// - Parameter own: what this node publishes.
     init(of tag: NodeTag, _ own: NodeRelays) { (self.tag, self.own) = (tag, own) }
 
-    /// Returns the life of a node to which there are relays; nil if there are none.
-    func life(of node: UInt16) -> NodeTag? { peers[node]?.life }
-
     /// Returns the indices of the relays to a life, in ascending order.
     func indices(to life: NodeTag) -> [Int] {
         guard let peer = peers[life.node], peer.life == life else { return [] }

@@ -64,7 +64,7 @@ struct RelayBookTests {
         #expect(summary(book.ended(Self.first)) == ["close 0 to 1-3", "close 1 to 1-3"])
         #expect(book.ended(Self.first).isEmpty)
         #expect(book.read([Self.first: node(loops: 2)]).isEmpty)
-        #expect(book.life(of: 1) == nil && book.life(of: 3) == Self.third)
+        #expect(book.indices(to: Self.first).isEmpty && book.indices(to: Self.third) == [0])
         #expect(summary(book.read([Self.second: node(loops: 1)])) == ["open 0 to 1-9"])
         #expect(summary(book.closeAll()) == ["close 0 to 1-9", "close 0 to 3-4"])
         #expect(book.counts.isEmpty)
@@ -77,7 +77,7 @@ struct RelayBookTests {
         let effects = book.read([Self.second: node(loops: 1)])
         #expect(summary(effects) == ["close 0 to 1-3", "close 1 to 1-3", "open 0 to 1-9"])
         // The end of the earlier life is known only now.
-        #expect(book.ended(Self.first).isEmpty && book.life(of: 1) == Self.second)
+        #expect(book.ended(Self.first).isEmpty && book.indices(to: Self.second) == [0])
         #expect(book.read([Self.first: node(loops: 2)]).isEmpty)
     }
 
