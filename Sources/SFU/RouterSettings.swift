@@ -47,6 +47,10 @@ public struct RouterCounters: Equatable, Sendable {
     public var packetsPiped: UInt64 = 0
     /// The number of packets sent to other nodes. Each copy counts, but not retransmissions.
     public var packetsRelayed: UInt64 = 0
+    /// The number of clients of other nodes whose streams had to wait, because a relay was at its limit (`RelayLimit.clients`).
+    public var relayClientsOverLimit: UInt64 = 0
+    /// The number of encodings of other nodes that had to wait, because a relay was at its limit (`RelayLimit.encodings`).
+    public var relayEncodingsOverLimit: UInt64 = 0
     public var packetsDropped: UInt64 = 0
     /// The number of packets passed to the recorder. Each copy counts.
     public var packetsRecorded: UInt64 = 0
@@ -80,6 +84,7 @@ public struct RouterCounters: Equatable, Sendable {
     /// All counters.
     static let all: [any WritableKeyPath<RouterCounters, UInt64> & Sendable] = [
         \.datagramsIn, \.strayDatagrams, \.packetsIn, \.packetsForwarded, \.packetsPiped, \.packetsRelayed,
+        \.relayClientsOverLimit, \.relayEncodingsOverLimit,
         \.packetsDropped, \.packetsRecorded, \.recordingPacketsDropped, \.packetsRetransmitted, \.packetsRecovered,
         \.nacksSent, \.nacksReceived,
         \.keyframesRequested, \.malformed, \.paddingBytes,

@@ -102,7 +102,7 @@ import Wire
             (sockets.reads, sockets.received, sockets.writes) = (6, 50, 7)
             (sockets.messages, sockets.sent, sockets.waits) = (20, 90, 3)
             metrics.media.record(MediaCounters(router: counters, sockets: sockets, lost: 2, wakeups: 5))
-            counters.packetsIn = 12
+            (counters.packetsIn, counters.relayClientsOverLimit) = (12, 3)
             counters.fullSessions = 4
             var refusals = BandwidthRefusals()
             (refusals.streams, refusals.subscriptions, refusals.connections) = (1, 7, 2)
@@ -116,6 +116,7 @@ import Wire
             "confab_media_wakeups_total 5", "confab_media_socket_reads_total 6",
             "confab_media_datagrams_received_total 50", "confab_media_socket_writes_total 7",
             "confab_media_messages_sent_total 20", "confab_media_datagrams_sent_total 90",
+            "confab_media_relay_waits_total{of=\"client\"} 3", "confab_media_relay_waits_total{of=\"encoding\"} 0",
             "confab_media_full_sessions 4", "confab_media_bandwidth_refusals_total{request=\"connection\"} 2",
             "confab_media_bandwidth_refusals_total{request=\"stream\"} 1",
             "confab_media_bandwidth_refusals_total{request=\"subscription\"} 7",

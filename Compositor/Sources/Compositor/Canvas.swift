@@ -1,4 +1,5 @@
 import CLibAV
+import Layout
 import LiveComposing
 
 /// The image that is encoded, in YUV 4:2:0.
@@ -51,7 +52,7 @@ final class CellImage {
     private let cell: CompositorCell
     private var scaler: OpaquePointer?
     private(set) var scaled: FrameBox?
-    private(set) var target: Placement.Area?
+    private(set) var target: Rectangle?
 
     init(_ cell: CompositorCell) { self.cell = cell }
 
@@ -87,7 +88,7 @@ final class CellImage {
     }
 
     /// Returns a reference to a part of an image.
-    private static func crop(_ image: FrameBox, to area: Placement.Area) throws(LibAVError) -> FrameBox {
+    private static func crop(_ image: FrameBox, to area: Rectangle) throws(LibAVError) -> FrameBox {
         let (width, height) = (Int(image.pointer.pointee.width), Int(image.pointer.pointee.height))
         guard area.width < width || area.height < height else { return image }
         let part = try FrameBox()

@@ -36,22 +36,6 @@ public enum Fit: String, Codable, Sendable {
     public var other: Fit { self == .cover ? .contain : .cover }
 }
 
-/// A rectangle in whole pixels or points.
-public struct Rectangle: Equatable, Sendable {
-    /// The left edge, from the left edge of the viewport.
-    public var x: Int
-    /// The upper edge, from the upper edge of the viewport.
-    public var y: Int
-    /// In pixels or points, not negative.
-    public var width: Int
-    /// In pixels or points, not negative.
-    public var height: Int
-
-    public init(x: Int, y: Int, width: Int, height: Int) {
-        (self.x, self.y, self.width, self.height) = (x, y, width, height)
-    }
-}
-
 /// A tile to be placed: another person's video, or a shared screen.
 public struct Tile: Equatable, Sendable {
     /// Any text that no other tile of the input has.

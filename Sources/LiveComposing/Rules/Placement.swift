@@ -2,28 +2,16 @@ import Layout
 
 /// Which part of a frame is drawn where.
 public struct Placement: Hashable, Sendable {
-    /// A rectangle in whole, even pixels. `Rectangle` of the layout of rooms may be odd.
-    public struct Area: Hashable, Sendable {
-        public var x: Int
-        public var y: Int
-        public var width: Int
-        public var height: Int
-
-        public init(x: Int, y: Int, width: Int, height: Int) {
-            (self.x, self.y, self.width, self.height) = (x, y, width, height)
-        }
-    }
-
-    /// The part of the frame that is visible. Only its sides may be odd, if all of the frame is visible.
-    public var source: Area
-    /// Where it is drawn, within the cell. The rest of the cell is black.
-    public var target: Area
+    /// The part of the frame that is visible, in pixels. Its edges are even. Its sides may be odd, if all of the frame is visible.
+    public var source: Rectangle
+    /// Where it is drawn, within the cell, in even pixels of the canvas. The rest of the cell is black.
+    public var target: Rectangle
 
     /// - Parameters:
     ///   - width, height: the frame's size in pixels, greater than zero.
     public init(width: Int, height: Int, in cell: CompositorCell) {
-        let whole = Area(x: 0, y: 0, width: width, height: height)
-        let all = Area(x: cell.x, y: cell.y, width: cell.width, height: cell.height)
+        let whole = Rectangle(x: 0, y: 0, width: width, height: height)
+        let all = Rectangle(x: cell.x, y: cell.y, width: cell.width, height: cell.height)
         // The frame is wider than the cell if this is true.
         let isWider = width * cell.height > height * cell.width
         switch cell.fit {

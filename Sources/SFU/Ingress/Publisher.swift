@@ -6,7 +6,11 @@ final class Publisher: PeerHalf {
     /// Whether the client is connected to another node, so that its packets arrive over a relay.
     let isRemote: Bool
     /// Whether subscribers' demand of a track may have changed. Read and reset by the relay of a remote publisher.
-    var isDemandChanged = false
+    var isDemandChanged = false {
+        didSet { if isDemandChanged, !oldValue { onDemandChange?() } }
+    }
+    /// Called when `isDemandChanged` becomes true.
+    var onDemandChange: (() -> Void)?
     private unowned let ingress: Ingress
     /// The tracks that the client publishes, in the order of the description's media sections.
     private(set) var tracks: [IncomingTrack] = []

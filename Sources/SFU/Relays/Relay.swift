@@ -18,7 +18,11 @@ final class Relay {
     private(set) var receiver: RelayReceiver?
     private var heartbeatAt: MediaTime?
     /// The clients of the other node that this node demands, in this attempt and in later ones.
-    private var pulled: [Key] = []
+    private var pulled = ClientOrder()
+    /// The limits that were reported.
+    private var reachedLimits: Set<RelayLimit> = []
+    /// How many layers of each video were last reported as not offered.
+    private var reportedLevel = 0
     private let host: Host
     private let report: (RelayEvent) -> Void
 
@@ -74,8 +78,12 @@ final class Relay {
         // The relay's own key, which is no client's.
         let key = Key(high: UInt64(id.index), low: UInt64(id.node))
         let link = negotiator.makeRelayLink(key, isController: peer.isController)
-        connection = RelayConnection(link: link, output: output)
+        connection = RelayConnection(link: link, output: output) { [unowned self] in reached($0) }
         report(.credentials(id, attempt: attempt, link.transport.local))
+    }
+
+    private func reached(_ limit: RelayLimit) {
+        if reachedLimits.insert(limit).inserted { report(.full(id, limit)) }
     }
 
     private func connect() {
@@ -90,7 +98,7 @@ final class Relay {
         let receiver = RelayReceiver(connection, ingress: host.ingress, streams: host.streams)
         self.receiver = receiver
         heartbeatAt = nil
-        for client in pulled { receiver.pull(client, now: now) }
+        for client in pulled.all { receiver.pull(client, now: now) }
         report(.connected(id, true))
     }
 
@@ -98,6 +106,7 @@ final class Relay {
         sender?.end()
         receiver?.end(now: now)
         (sender, receiver) = (nil, nil)
+        noteThinning()
         report(.connected(id, false))
     }
 
@@ -113,13 +122,12 @@ final class Relay {
     // MARK: Demand
 
     func pull(_ client: Key, now: MediaTime) {
-        guard !pulled.contains(client) else { return }
-        pulled.append(client)
+        guard pulled.insert(client) else { return }
         receiver?.pull(client, now: now)
     }
 
     func stopPulling(_ client: Key, now: MediaTime) {
-        pulled.removeAll { $0 == client }
+        pulled.remove(client)
         receiver?.stopPulling(client, now: now)
     }
 
@@ -166,8 +174,8 @@ final class Relay {
                 for entry in request.entries { sender?.requestKeyframe(entry.ssrc, .start, now: now) }
             case .senderReport(let report): receiver?.receive(report, now: now)
             case .malformed: output.counters.malformed &+= 1
-            // Losses are repaired, and nothing is decided by reports about them.
-            case .receiverReport, .sourceDescription, .bye, .remb, .transportFeedback, .unknown: break
+            case .receiverReport(let report): sender?.receive(report, now: now)
+            case .sourceDescription, .bye, .remb, .transportFeedback, .unknown: break
             }
         }
     }
@@ -186,6 +194,13 @@ final class Relay {
         }
     }
 
+    private func noteThinning() {
+        let level = sender?.thinning.level ?? 0
+        guard level != reportedLevel else { return }
+        reportedLevel = level
+        report(.thinned(id, layers: level))
+    }
+
     // MARK: Time
 
     func flush(now: MediaTime) { receiver?.flush(now: now) }
@@ -202,6 +217,7 @@ final class Relay {
             connection.send(.heartbeat)
         }
         sender?.tick(now: now)
+        noteThinning()
         receiver?.tick(now: now)
     }
 }

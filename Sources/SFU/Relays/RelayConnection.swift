@@ -4,10 +4,23 @@ import RTC
 final class RelayConnection {
     let link: PeerLink
     let output: RouterOutput
+    private let onLimit: (RelayLimit) -> Void
 
-    init(link: PeerLink, output: RouterOutput) { (self.link, self.output) = (link, output) }
+    /// - Parameter onLimit: called each time that something is beyond a limit.
+    init(link: PeerLink, output: RouterOutput, onLimit: @escaping (RelayLimit) -> Void = { _ in }) {
+        (self.link, self.output, self.onLimit) = (link, output, onLimit)
+    }
 
     var transport: PeerTransport { link.transport }
+
+    /// Counts a client or an encoding that is beyond a limit.
+    func reached(_ limit: RelayLimit) {
+        switch limit {
+        case .clients: output.counters.relayClientsOverLimit &+= 1
+        case .encodings: output.counters.relayEncodingsOverLimit &+= 1
+        }
+        onLimit(limit)
+    }
 
     func send(_ message: RelayMessage) {
         sendControl { message.write(sender: link.ownSSRC, to: &$0) }

@@ -4,11 +4,14 @@ import RTC
 public struct RelayID: Hashable, Sendable {
     /// The number of the other node.
     public var node: UInt16
+    /// The number of the other node's life. So what is said late about a relay to an earlier life has no effect on those to the present
+    /// one.
+    public var life: UInt32
     /// The index of the relay among those between the two nodes. Of a node with *n* media loops, loop *index* mod *n* has its end. The
     /// relay carries what the clients of the loop with its index publish.
     public var index: UInt8
 
-    public init(node: UInt16, index: UInt8) { (self.node, self.index) = (node, index) }
+    public init(node: UInt16, life: UInt32, index: UInt8) { (self.node, self.life, self.index) = (node, life, index) }
 }
 
 /// What a node must know of another one to connect a relay. It is from the other node's sealed record.
@@ -32,4 +35,24 @@ public enum RelayEvent: Equatable, Sendable {
     case credentials(RelayID, attempt: UInt32, ICECredentials)
     /// The relay can carry media now (true), or no longer (false).
     case connected(RelayID, Bool)
+    /// The relay has reached a limit for the first time since it was opened.
+    case full(RelayID, RelayLimit)
+    /// The relay does not offer this number of the largest layers of each video any more, because it loses too many packets. 0 if it
+    /// offers all again.
+    case thinned(RelayID, layers: Int)
+
+    /// The relay that the event is about.
+    public var relay: RelayID {
+        switch self {
+        case .credentials(let id, _, _), .connected(let id, _), .full(let id, _), .thinned(let id, _): id
+        }
+    }
+}
+
+/// What limits the streams in one direction of a relay. What is beyond a limit waits until there is room.
+public enum RelayLimit: Hashable, Sendable {
+    /// The clients whose streams are demanded: `RelayMessage.maxClients`.
+    case clients
+    /// The encodings that are sent at a time: `RelayChannels.count`.
+    case encodings
 }

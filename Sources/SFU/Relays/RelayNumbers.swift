@@ -17,6 +17,9 @@ struct RelayNumbers: Equatable {
 
     init() {}
 
+    /// The number of the newest packet; 0 before the first one.
+    var latest: UInt16 { UInt16(truncatingIfNeeded: highest) }
+
     /// The next packet begins a new segment.
     mutating func begin() { offset = nil }
 

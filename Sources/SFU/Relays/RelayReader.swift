@@ -19,18 +19,37 @@ final class RelayReader: FeedReader {
     }
 
     /// Returns what the other node must know about the track.
-    func state(now: MediaTime) -> RemoteTrackState {
-        RemoteTrackState(
+    /// - Parameter level: how many of the largest layers are not offered. They are listed as if the publisher did not send them, so the
+    ///   other node's subscribers switch to smaller ones.
+    func state(level: Int, now: MediaTime) -> RemoteTrackState {
+        let hidden = hidden(at: level)
+        return RemoteTrackState(
             id: id, mid: track.mid, isVideo: track.kind == .video, codecs: track.codecs.forRelay,
             extensions: track.extensions.filter { $0.key.isForwarded },
             encodings: track.feeds.prefix(RelayMessage.maxEncodings).map { feed in
                 let layer = track.layers[feed.index]
                 return RemoteTrackState.Encoding(
                     rid: feed.rid, generation: generations[feed.index], codec: feed.codec.map { UInt8(clamping: $0) },
-                    size: layer.size, isAlive: layer.isAlive, isMissing: layer.isMissingUntil.map { $0 > now } ?? false,
+                    size: layer.size, isAlive: layer.isAlive && hidden >> UInt8(feed.index) & 1 == 0,
+                    isMissing: layer.isMissingUntil.map { $0 > now } ?? false,
                     hasTemporalLayers: layer.rates.hasTemporalLayers, framesPer10s: layer.rates.framesPer10s,
                     bytesPerSecond: layer.rates.bytesPerSecond)
             })
+    }
+
+    /// Returns one bit for each layer that is not offered at a level of `RelayThinning`: the largest ones of those that the publisher
+    /// sends, but never all.
+    private func hidden(at level: Int) -> UInt8 {
+        guard level > 0, track.kind == .video else { return 0 }
+        let layers = track.layers.indices.prefix(channels.count).filter { track.layers[$0].isAlive }
+            .sorted { (track.area($0), $1) > (track.area($1), $0) }
+        return layers.dropLast().prefix(level).reduce(0) { $0 | 1 << UInt8($1) }
+    }
+
+    /// Whether a level drops a layer that is sent now.
+    func drops(at level: Int) -> Bool {
+        let hidden = hidden(at: level)
+        return channels.indices.contains { channels[$0] != nil && hidden >> UInt8($0) & 1 == 1 }
     }
 
     /// Sends what is demanded, and nothing else.

@@ -8,8 +8,14 @@ final class RelayReceiver {
     /// The clients that are demanded, in the order in which that began, and by their keys.
     private var publishers: [RemotePublisher] = []
     private var byClient: [Key: RemotePublisher] = [:]
+    /// The number of clients that were ever demanded.
+    private var begun = 0
+    /// The publishers whose demand may have changed since the last flush, in any order.
+    private var changed: [RemotePublisher] = []
     /// Clients that are demanded no more, until the other node has confirmed it.
     private var ending: [RemotePublisher] = []
+    /// Clients that are demanded when there is room for them.
+    private var waiting = ClientOrder()
     private var channels = RelayChannels()
     /// For each channel that is in use, whose packets it carries.
     private var owners = [RemotePublisher?](repeating: nil, count: RelayChannels.count)
@@ -22,11 +28,23 @@ final class RelayReceiver {
 
     // MARK: Demand
 
-    /// Demands a client's streams.
+    /// Demands a client's streams, or lets the client wait until there is room.
     func pull(_ client: Key, now: MediaTime) {
         guard byClient[client] == nil else { return }
+        guard waiting.isEmpty, room > 0 else {
+            if waiting.insert(client) { connection.reached(.clients) }
+            return
+        }
+        begin(client, now: now)
+    }
+
+    /// How many more clients can be demanded. The other node keeps what has ended until it knows of that.
+    private var room: Int { RelayMessage.maxClients - publishers.count - ending.count }
+
+    private func begin(_ client: Key, now: MediaTime) {
+        begun += 1
         let publisher = RemotePublisher(
-            client, over: connection.link, ingress: ingress, receiver: self, after: lastDemand)
+            client, at: begun, over: connection.link, ingress: ingress, receiver: self, after: lastDemand)
         byClient[client] = publisher
         publishers.append(publisher)
         publisher.updateDemand(now: now)
@@ -35,6 +53,7 @@ final class RelayReceiver {
 
     /// Ends a client's streams.
     func stopPulling(_ client: Key, now: MediaTime) {
+        waiting.remove(client)
         guard let publisher = byClient.removeValue(forKey: client) else { return }
         publishers.removeAll { $0 === publisher }
         publisher.end(now: now)
@@ -45,9 +64,14 @@ final class RelayReceiver {
 
     private func note(_ publisher: RemotePublisher) { lastDemand = max(lastDemand, publisher.number) }
 
-    /// Sends what has changed, before the ingress requests keyframes of encodings that are demanded only now.
+    /// Sends what has changed, before the ingress requests keyframes of encodings that are demanded only now. Called in each iteration
+    /// of the loop, so it looks only at publishers that have something to send.
     func flush(now: MediaTime) {
-        for publisher in publishers where publisher.publisher.isDemandChanged {
+        guard !changed.isEmpty else { return }
+        let due = changed.sorted { $0.ordinal < $1.ordinal }
+        changed = []
+        // A tick may have sent it meanwhile, or the client's streams have ended.
+        for publisher in due where publisher.publisher.isDemandChanged && byClient[publisher.client] === publisher {
             publisher.updateDemand(now: now)
             note(publisher)
         }
@@ -60,6 +84,7 @@ final class RelayReceiver {
         }
         ending.removeAll { $0.isOver }
         for publisher in ending { publisher.tick(now: now) }
+        for client in waiting.takeFirst(room) { begin(client, now: now) }
     }
 
     func receive(_ part: RelayListingPart, now: MediaTime) {
@@ -81,6 +106,12 @@ final class RelayReceiver {
     // MARK: For remote publishers
 
     func send(_ message: RelayMessage) { connection.send(message) }
+
+    /// The demand of a publisher's tracks may have changed.
+    func demandChanged(_ publisher: RemotePublisher) { changed.append(publisher) }
+
+    /// An encoding waits for a channel.
+    func noteWait() { connection.reached(.encodings) }
 
     /// Lets subscribers find the tracks of a publisher.
     func enter(_ publisher: Publisher) {
@@ -127,6 +158,7 @@ final class RelayReceiver {
 
     /// Ends all streams, because the connection is lost.
     func end(now: MediaTime) {
+        waiting = ClientOrder()
         for publisher in publishers { stopPulling(publisher.client, now: now) }
         ending = []
     }

@@ -17,9 +17,9 @@ final class RelaySender {
     private var lastListing: UInt32 = 0
     /// While nothing arrives from the other node, nothing but heartbeats is sent to it.
     private var isPaused = false
+    /// Which layers are not offered, because the relay loses too many packets.
+    private(set) var thinning = RelayThinning()
 
-    /// The maximum number of clients that the other node may demand.
-    private static let maxClients = 1024
     /// The time between two updates of lists because of measured bitrates. What affects the choice of layers is sent at once.
     private static let updateInterval = MediaInterval.milliseconds(100)
 
@@ -43,10 +43,14 @@ final class RelaySender {
         connection.send(.acknowledgement(RelayAcknowledgement(.demand, of: demand.client, demand.number)))
     }
 
-    /// Returns the list of a client's tracks, which is made and sent if the client was not demanded before. Nil if there are too many.
+    /// Returns the list of a client's tracks, which is made and sent if the client was not demanded before. Nil if there are too many:
+    /// then a demand has overtaken the end of another one, and is repeated, or the other node does not keep to the limit.
     private func listing(of client: Key, now: MediaTime) -> RelayListing? {
         if let known = byClient[client] { return known }
-        guard listings.count < Self.maxClients else { return nil }
+        guard listings.count < RelayMessage.maxClients else {
+            connection.reached(.clients)
+            return nil
+        }
         let listing = RelayListing(client, after: lastListing)
         byClient[client] = listing
         listings.append(listing)
@@ -80,6 +84,10 @@ final class RelaySender {
     // MARK: Lists
 
     func tick(now: MediaTime) {
+        let isChanged = thinning.update(now: now) { level in
+            listings.contains { $0.readers.contains { $0.drops(at: level) } }
+        }
+        if isChanged { for listing in listings { listing.needsUpdate = true } }
         for listing in listings { update(listing, now: now) }
     }
 
@@ -102,7 +110,7 @@ final class RelaySender {
         }
         if listing.needsUpdate || now - listing.updatedAt >= Self.updateInterval {
             (listing.needsUpdate, listing.updatedAt) = (false, now)
-            listing.state.set(listing.readers.map { $0.state(now: now) })
+            listing.state.set(listing.readers.map { $0.state(level: thinning.level, now: now) })
         }
         guard !isPaused, listing.state.takeDue(now: now) else { return }
         lastListing = max(lastListing, listing.state.number)
@@ -162,6 +170,7 @@ final class RelaySender {
         }
         output.sink.send(length, on: path)
         output.counters.packetsRelayed &+= 1
+        channel.noteSent()
         channel.budget.earn(length)
     }
 
@@ -183,6 +192,15 @@ final class RelaySender {
     }
 
     // MARK: Feedback of the other node
+
+    /// The other node reports what has arrived of its channels.
+    func receive(_ report: RTCP.ReceiverReport, now: MediaTime) {
+        for block in report.blocks {
+            guard let channel = channel(block.ssrc), channel.ssrc == block.ssrc, let news = channel.measure(block)
+            else { continue }
+            thinning.add(sent: news.sent, lost: news.lost, now: now)
+        }
+    }
 
     /// The other node needs a keyframe of one of its channels.
     func requestKeyframe(_ ssrc: UInt32, _ need: KeyframeRequests.Need, now: MediaTime) {
@@ -284,47 +302,5 @@ final class RelayListing {
             RelayListingPart(
                 client: client, number: state.number, index: UInt8(index), count: UInt8(tracks.count), track: track)
         }
-    }
-}
-
-/// A channel of the sending end: the numbers of its two SSRCs, which continue when another encoding takes the channel, and the encoding that
-/// it carries.
-final class RelayChannel {
-    let number: UInt16
-    let ssrc: UInt32
-    private(set) var feed: Feed?
-    var numbers = RelayNumbers()
-    var repairNumber: UInt16 = 0
-    var budget = RetransmissionBudget()
-    private var times: RetransmissionTimes?
-    /// The codecs of the feed's track when `listed` was computed.
-    private var codecs: [Codec] = []
-    /// The same codecs as the other node knows them, with payload types of retransmissions.
-    private var listed: [Codec] = []
-
-    init(_ number: UInt16) { (self.number, ssrc) = (number, RelayChannels.ssrc(of: number)) }
-
-    /// - Returns: false if the channel carries another encoding.
-    func begin(_ feed: Feed) -> Bool {
-        guard self.feed == nil else { return false }
-        self.feed = feed
-        numbers.begin()
-        (budget, times) = (RetransmissionBudget(), nil)
-        return true
-    }
-
-    func end() { feed = nil }
-
-    /// Returns whether a packet may be retransmitted now; see `RetransmissionTimes`.
-    func mayRepeat(_ sequence: Int64, now: MediaTime) -> Bool {
-        if times == nil { times = RetransmissionTimes() }
-        return times?.take(sequence, now: now) ?? false
-    }
-
-    /// Returns the payload type of the retransmissions of a packet.
-    func repairPayloadType(of payloadType: UInt8) -> UInt8? {
-        guard let track = feed?.track else { return nil }
-        if track.codecs != codecs { (codecs, listed) = (track.codecs, track.codecs.forRelay) }
-        return listed.first { $0.payloadType == payloadType }?.rtxPayloadType
     }
 }

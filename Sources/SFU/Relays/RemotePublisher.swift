@@ -4,6 +4,8 @@ import RTC
 /// receive those of a client of this node, and sends the other node what this node's subscribers demand.
 final class RemotePublisher {
     let client: Key
+    /// The publisher's place in the order in which the demands over the relay began.
+    let ordinal: Int
     let publisher: Publisher
     private unowned let receiver: RelayReceiver
     private var tracks: [RemoteTrack] = []
@@ -32,6 +34,8 @@ final class RemotePublisher {
         var held = HeldDemand()
         /// For each encoding, its channel; nil if it is not demanded.
         var channels = [UInt16?](repeating: nil, count: RelayMessage.maxEncodings)
+        /// One bit for each encoding that waits for a channel, because all were in use.
+        var waiting: UInt8 = 0
 
         /// Returns whether this is the track that the node lists. If an id stands for something else now, it is another track.
         func matches(_ state: RemoteTrackState) -> Bool {
@@ -40,10 +44,16 @@ final class RemotePublisher {
     }
 
     /// - Parameter former: the number of the latest demand that was sent over the relay.
-    init(_ client: Key, over link: PeerLink, ingress: Ingress, receiver: RelayReceiver, after former: UInt32) {
-        (self.client, self.receiver) = (client, receiver)
+    init(
+        _ client: Key, at ordinal: Int, over link: PeerLink, ingress: Ingress, receiver: RelayReceiver,
+        after former: UInt32
+    ) {
+        (self.client, self.ordinal, self.receiver) = (client, ordinal, receiver)
         publisher = Publisher(link: PeerLink(client: client, over: link), ingress: ingress, isRemote: true)
         demand = NumberedState([], after: former)
+        publisher.onDemandChange = { [weak self] in
+            if let self { self.receiver.demandChanged(self) }
+        }
     }
 
     /// The number of the latest demand.
@@ -159,13 +169,20 @@ final class RemotePublisher {
     /// Returns the channel of an encoding, which is assigned if it has none. Nil if all channels are in use.
     private func channel(_ number: Int, of index: Int, now: MediaTime) -> UInt16? {
         if let channel = tracks[index].channels[number] { return channel }
-        guard let channel = receiver.takeChannel(for: self, now: now) else { return nil }
+        let bit = UInt8(1) << UInt8(number)
+        guard let channel = receiver.takeChannel(for: self, now: now) else {
+            if tracks[index].waiting & bit == 0 { receiver.noteWait() }
+            tracks[index].waiting |= bit
+            return nil
+        }
+        tracks[index].waiting &= ~bit
         tracks[index].channels[number] = channel
         publisher.bind(tracks[index].incoming.encodings[number], to: RelayChannels.ssrc(of: channel))
         return channel
     }
 
     private func release(_ number: Int, of index: Int) {
+        tracks[index].waiting &= ~(UInt8(1) << UInt8(number))
         guard let channel = tracks[index].channels[number] else { return }
         tracks[index].channels[number] = nil
         publisher.unbind(tracks[index].incoming.encodings[number])

@@ -9,6 +9,7 @@ import Signaling
 /// the event loop of the gateway.
 final class ClusterRelays: MediaRelays {
     private var book: RelayBook
+    private let own: NodeRelays
     private let media: MediaPlane
     private let logger: Logger
     /// Passes inputs to the rules.
@@ -20,6 +21,7 @@ final class ClusterRelays: MediaRelays {
     /// - Parameter own: what this node publishes.
     init(of tag: NodeTag, _ own: NodeRelays, _ media: MediaPlane, logger: Logger, submit: @escaping (Input) -> Void) {
         book = RelayBook(of: tag, own)
+        self.own = own
         (self.media, self.logger, self.submit) = (media, logger, submit)
     }
 
@@ -71,22 +73,31 @@ final class ClusterRelays: MediaRelays {
         }
     }
 
-    /// Handles an event of this node's end of a relay.
+    /// Handles an event of this node's end of a relay. Does nothing if the relay was closed meanwhile.
     private func handle(_ event: RelayEvent) {
-        guard !hasStopped else { return }
+        let index = Int(event.relay.index)
+        guard !hasStopped, let life = NodeTag(node: event.relay.node, life: event.relay.life),
+            book.indices(to: life).contains(index)
+        else { return }
         switch event {
         case .credentials(let id, let attempt, let credentials):
-            // Without a life, the relay was closed meanwhile.
-            guard let life = book.life(of: id.node) else { return }
             let letter = RelayCredentials(
                 index: id.index, attempt: attempt, ufrag: credentials.ufrag, password: credentials.password)
             submit(.relay(.credentials(letter), to: life))
-        case .connected(let id, let isConnected):
-            book.noted(Int(id.index), of: id.node, isConnected: isConnected)
+            carryOut(book.began(attempt, index, of: life))
+        case .connected(_, let isConnected):
+            guard book.noted(index, of: life, isConnected: isConnected) else { return }
             logger.info(
                 isConnected ? "Relay connected" : "Relay interrupted",
-                metadata: ["node": "\(id.node)", "index": "\(id.index)"])
+                metadata: ["node": "\(life.node)", "index": "\(index)"])
             announce()
+        case .thinned(_, let layers):
+            logger.info(
+                layers == 0
+                    ? "Relay carries all layers again" : "Relay loses packets, so it does not carry the largest layers",
+                metadata: ["node": "\(life.node)", "index": "\(index)", "layers": "\(layers)"])
+        case .full(_, let limit):
+            logger.warning("\(limit.text(node: life.node))", metadata: ["life": "\(life)", "index": "\(index)"])
         }
     }
 
@@ -102,15 +113,22 @@ final class ClusterRelays: MediaRelays {
         for effect in effects {
             switch effect {
             case .open(let relay, let life, let theirs): open(relay, to: life, theirs)
-            case .close(let index, let life): media.closeRelay(RelayID(node: life.node, index: UInt8(clamping: index)))
+            case .close(let index, let life): media.closeRelay(RelayID(life, index))
             case .receive(let letter, let life):
                 guard let credentials = ICECredentials(ufrag: letter.ufrag, password: letter.password) else { continue }
-                let id = RelayID(node: life.node, index: letter.index)
+                let id = RelayID(life, Int(letter.index))
                 media.receiveRelayCredentials(id, attempt: letter.attempt, credentials)
             case .pull(let client, let index, let life):
-                media.pull(client, over: RelayID(node: life.node, index: UInt8(clamping: index)))
+                media.pull(client, over: RelayID(life, index))
             case .stopPulling(let client, let index, let life):
-                media.stopPulling(client, over: RelayID(node: life.node, index: UInt8(clamping: index)))
+                media.stopPulling(client, over: RelayID(life, index))
+            case .report(let fault, let relay, let life):
+                logger.warning(
+                    "\(fault.text(node: life.node))",
+                    metadata: [
+                        "life": "\(life)", "index": "\(relay.index)", "from": "\(own.loops[relay.loop])",
+                        "to": "\(relay.addresses)",
+                    ])
             }
         }
     }
@@ -120,5 +138,15 @@ final class ClusterRelays: MediaRelays {
         logger.warning(
             "This node cannot open a relay to node \(life.node): the record of that node has no address that this machine can reach.",
             metadata: ["life": "\(life)", "index": "\(relay.index)", "addresses": "\(relay.addresses)"])
+    }
+}
+
+extension RelayLimit {
+    /// Says what waits, for the log.
+    func text(node: UInt16) -> String {
+        switch self {
+        case .clients: "Streams of people on node \(node) wait: the relay carries those of as many people as it can."
+        case .encodings: "Streams of node \(node) wait: the relay carries as many as it can."
+        }
     }
 }

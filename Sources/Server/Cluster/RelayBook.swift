@@ -20,6 +20,8 @@ struct RelayBook: Equatable, Sendable {
         case pull(ConnectionID, index: Int, from: NodeTag)
         /// They must not arrive any more.
         case stopPulling(ConnectionID, index: Int, from: NodeTag)
+        /// Let the operator know that a relay does not connect.
+        case report(RelayFault, PlannedRelay, to: NodeTag)
     }
 
     /// The states of a relay, for the metrics.
@@ -33,8 +35,14 @@ struct RelayBook: Equatable, Sendable {
     /// A life of another node to which there are relays.
     private struct Peer: Equatable {
         let life: NodeTag
-        /// The relays by index, and whether each is connected.
-        var relays: [Int: Bool]
+        /// The relays by index.
+        var relays: [Int: Relay]
+    }
+
+    private struct Relay: Equatable {
+        let plan: PlannedRelay
+        var isConnected = false
+        var attempts = RelayAttempts()
     }
 
     /// Credentials of a life whose record was not read yet. They are the newest of each relay.
@@ -57,9 +65,6 @@ struct RelayBook: Equatable, Sendable {
     /// - Parameter own: what this node publishes.
     init(of tag: NodeTag, _ own: NodeRelays) { (self.tag, self.own) = (tag, own) }
 
-    /// Returns the life of a node to which there are relays; nil if there are none.
-    func life(of node: UInt16) -> NodeTag? { peers[node]?.life }
-
     /// Returns the indices of the relays to a life, in ascending order.
     func indices(to life: NodeTag) -> [Int] {
         guard let peer = peers[life.node], peer.life == life else { return [] }
@@ -68,14 +73,14 @@ struct RelayBook: Equatable, Sendable {
 
     /// The lives to which all relays are connected.
     var connectedLives: Set<NodeTag> {
-        Set(peers.values.filter { $0.relays.values.allSatisfy(\.self) }.map(\.life))
+        Set(peers.values.filter { $0.relays.values.allSatisfy(\.isConnected) }.map(\.life))
     }
 
     /// The number of relays in each state.
     var counts: [State: Int] {
         var counts: [State: Int] = [:]
         for peer in peers.values {
-            for isConnected in peer.relays.values { counts[isConnected ? .connected : .connecting, default: 0] += 1 }
+            for relay in peer.relays.values { counts[relay.isConnected ? .connected : .connecting, default: 0] += 1 }
         }
         return counts
     }
@@ -89,7 +94,7 @@ struct RelayBook: Equatable, Sendable {
             let plan = own.plan(from: tag, to: life, theirs)
             guard !plan.isEmpty else { continue }
             effects += close(life.node)
-            let relays = Dictionary(uniqueKeysWithValues: plan.map { ($0.index, false) })
+            let relays = Dictionary(uniqueKeysWithValues: plan.map { ($0.index, Relay(plan: $0)) })
             peers[life.node] = Peer(life: life, relays: relays)
             effects += plan.map { Effect.open($0, to: life, theirs) }
             effects += takeEarly(of: life)
@@ -115,7 +120,8 @@ struct RelayBook: Equatable, Sendable {
     /// Another life has posted the credentials of its end. They wait if the record of that life was not read yet.
     mutating func receive(_ credentials: RelayCredentials, from life: NodeTag) -> [Effect] {
         guard isNew(life) else {
-            return indices(to: life).contains(Int(credentials.index)) ? [.receive(credentials, from: life)] : []
+            guard indices(to: life).contains(Int(credentials.index)) else { return [] }
+            return pass(credentials, from: life)
         }
         let index = credentials.index
         guard life.node != tag.node, Int(index) < NodeRelays.maxLoops else { return [] }
@@ -126,9 +132,20 @@ struct RelayBook: Equatable, Sendable {
         return []
     }
 
-    /// A relay can carry media now, or no longer.
-    mutating func noted(_ index: Int, of node: UInt16, isConnected: Bool) {
-        if peers[node]?.relays[index] != nil { peers[node]?.relays[index] = isConnected }
+    /// This end of a relay has begun an attempt to connect.
+    mutating func began(_ attempt: UInt32, _ index: Int, of life: NodeTag) -> [Effect] {
+        guard let peer = peers[life.node], peer.life == life, let plan = peer.relays[index]?.plan,
+            let fault = peers[life.node]?.relays[index]?.attempts.began(attempt)
+        else { return [] }
+        return [.report(fault, plan, to: life)]
+    }
+
+    /// A relay can carry media now, or no longer. Returns whether this was not known.
+    mutating func noted(_ index: Int, of life: NodeTag, isConnected: Bool) -> Bool {
+        guard let peer = peers[life.node], peer.life == life, let relay = peer.relays[index] else { return false }
+        peers[life.node]?.relays[index]?.isConnected = isConnected
+        if isConnected { peers[life.node]?.relays[index]?.attempts.connected() }
+        return relay.isConnected != isConnected
     }
 
     /// A stream was published on this node's media plane. If the client is on another node, its streams arrive over the relays to it. Which
@@ -156,6 +173,11 @@ struct RelayBook: Equatable, Sendable {
         indices(to: life).map { .pull(client, index: $0, from: life) }
     }
 
+    private mutating func pass(_ credentials: RelayCredentials, from life: NodeTag) -> [Effect] {
+        peers[life.node]?.relays[Int(credentials.index)]?.attempts.received(credentials.attempt)
+        return [.receive(credentials, from: life)]
+    }
+
     /// Whether this life is later than those of its node that are known. Lives are numbered across all nodes.
     private func isNew(_ life: NodeTag) -> Bool {
         life.life > max(lastEnded[life.node] ?? 0, peers[life.node]?.life.life ?? 0)
@@ -172,6 +194,6 @@ struct RelayBook: Equatable, Sendable {
         guard known.life == life else { return [] }
         let open = Set(indices(to: life))
         return known.credentials.values.filter { open.contains(Int($0.index)) }.sorted { $0.index < $1.index }
-            .map { .receive($0, from: life) }
+            .flatMap { pass($0, from: life) }
     }
 }

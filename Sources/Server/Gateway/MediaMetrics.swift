@@ -23,6 +23,7 @@ struct MediaMetrics: Sendable {
     ]
     private static let pipedPackets = "confab_media_packets_piped"
     private static let relayedPackets = "confab_media_packets_relayed"
+    private static let relayWaits = "confab_media_relay_waits"
     private static let recordedPackets = "confab_recording_packets"
     private static let unrecordedPackets = "confab_recording_dropped_packets"
     private static let waits = "confab_media_socket_waits"
@@ -39,6 +40,7 @@ struct MediaMetrics: Sendable {
     private static let added = [
         pipedPackets + "_total": "Media packets passed to other media loops, counted once per loop.",
         relayedPackets + "_total": "Media packets sent to other nodes, counted once per node.",
+        relayWaits + "_total": "Clients and encodings of other nodes that waited because a relay was at its limit.",
         recordedPackets + "_total": "Media packets passed to the recorder, counted once per recording.",
         unrecordedPackets + "_total": "Media packets missing in recordings, because the recorder was too slow.",
         waits + "_total": "Times the sending of media was delayed because a socket's buffer was full.",
@@ -70,6 +72,9 @@ struct MediaMetrics: Sendable {
     private let unsent = CounterBridge("confab_media_datagrams_unsent")
     private let piped = CounterBridge(pipedPackets, isNew: true)
     private let relayed = CounterBridge(relayedPackets, isNew: true)
+    private let relayWaited = ["client", "encoding"].map {
+        CounterBridge(relayWaits, isNew: true, dimensions: [("of", $0)])
+    }
     private let recorded = CounterBridge(recordedPackets, isNew: true)
     private let unrecorded = CounterBridge(unrecordedPackets, isNew: true)
     private let loops: [LoopMetrics]
@@ -125,6 +130,8 @@ struct MediaMetrics: Sendable {
         forwarded.record(media.packetsForwarded)
         piped.record(media.packetsPiped)
         relayed.record(media.packetsRelayed)
+        let waits = [media.relayClientsOverLimit, media.relayEncodingsOverLimit]
+        for (total, count) in zip(relayWaited, waits) { total.record(count) }
         recorded.record(media.packetsRecorded)
         unrecorded.record(media.recordingPacketsDropped)
         repeated.record(media.packetsRetransmitted)

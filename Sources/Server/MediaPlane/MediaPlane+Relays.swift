@@ -13,11 +13,11 @@ extension MediaPlane {
     /// - Returns: false if the record has no usable address, or no fingerprint.
     func open(_ relay: PlannedRelay, to other: NodeTag, _ theirs: NodeRelays) -> Bool {
         let paths = paths(to: relay.addresses, from: relay.loop)
-        guard let fingerprint = Fingerprint.sha256(theirs.fingerprint), let index = UInt8(exactly: relay.index),
+        guard let fingerprint = Fingerprint.sha256(theirs.fingerprint), UInt8(exactly: relay.index) != nil,
             !paths.isEmpty
         else { return false }
         let peer = RelayPeer(fingerprint: fingerprint, paths: paths, isController: relay.isController)
-        perform(RelayID(node: other.node, index: index)) { $0.openRelay($1, to: peer, now: .monotonic) }
+        perform(RelayID(other, relay.index)) { $0.openRelay($1, to: peer, now: .monotonic) }
         return true
     }
 
@@ -53,6 +53,13 @@ extension MediaPlane {
                 Path(socket: UInt32($0), remote: remote)
             }
         }
+    }
+}
+
+extension RelayID {
+    /// Identifies a relay to a life of another node.
+    init(_ life: NodeTag, _ index: Int) {
+        self.init(node: life.node, life: life.life, index: UInt8(clamping: index))
     }
 }
 

@@ -13,6 +13,11 @@ extension Client {
 
     mutating func perform(_ verb: RoomVerb, re: UInt64, _ context: inout Context) {
         if case .join(let join) = verb { return self.join(join, Request(id, re), &context) }
+        if case .leave = verb, room == nil, entering != nil, leaving == nil {
+            // It is answered when the join is.
+            leaving = re
+            return
+        }
         guard let room else { return fail(.notInRoom, re: re, &context) }
         if case .set(let change) = verb, change.options.persistent == true {
             return context.tell(.roomRegistry(.keep(id, re: re, room.name, change)))
@@ -59,6 +64,16 @@ extension Client {
         let granted = grant.flatMap { $0.displayName.isEmpty ? nil : $0.displayName }
         let name = granted ?? origin.vouchedName.map(PersonName.vouched) ?? PersonName.normalized(requested)
         return name.map { $0.isEmpty ? PersonName.generated(context.project.personID(of: identity)) : $0 }
+    }
+
+    /// The request to join a room is answered, after `setRoom` if the room has let the client in. If the client has asked to leave
+    /// meanwhile, it leaves now.
+    mutating func joinAnswered(_ context: inout Context) {
+        entering = nil
+        guard let re = leaving, presence != .gone else { return }
+        leaving = nil
+        guard let room else { return context.ok(Request(id, re)) }
+        context.tell(.room(room.name, .verb(id, re: re, .leave)))
     }
 
     mutating func setRoom(_ seat: RoomSeat?) {

@@ -33,6 +33,8 @@ public struct Client: Machine, Equatable, Sendable {
     /// The number of the request to join a room that is not answered yet; nil if there is none. In a cluster, the answer may take a while. The
     /// client must not enter two rooms meanwhile.
     var entering: UInt64?
+    /// The number of the request to leave the room again that `entering` asks for; nil if there is none.
+    var leaving: UInt64?
     private var roulette = Snapshot.Roulette()
     private var call: Snapshot.Call?
     /// Whether the media plane has received an offer from this client.
@@ -157,7 +159,11 @@ public struct Client: Machine, Equatable, Sendable {
     // MARK: Sending
 
     private mutating func deliver(_ message: ServerMessage, _ context: inout Context) {
-        if let request = entering, message.re == request { entering = nil }
+        pass(message, &context)
+        if let request = entering, message.re == request { joinAnswered(&context) }
+    }
+
+    private mutating func pass(_ message: ServerMessage, _ context: inout Context) {
         guard presence != .gone, !isStale(message) else { return }
         send(&context) { seq, ack in message.encode(seq: seq, ack: ack) }
         guard case .session(let notice) = message else { return }

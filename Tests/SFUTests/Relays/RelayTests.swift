@@ -150,6 +150,34 @@ struct RelayTests {
         #expect(first.tag.isKeyframe && first.at - subscribed < .milliseconds(300))
     }
 
+    @Test("a flush sends what has changed, in the order in which publishers were demanded, and nothing else")
+    func changes() throws {
+        let room = try SimulatedRoom(nodes: 2)
+        let clients = try room.clients(8)
+        room.run(1000)
+        let router = room.servers[1].router
+        let receiver = try #require(router.relays.all.first?.receiver)
+        let tracks = try [0, 2, 4, 6].map { index in
+            let track = router.feeds.tracks(of: clients[index].key).first { $0.kind == .audio }
+            return try #require(track?.source as? IncomingTrack)
+        }
+        func sources() throws -> [UInt32] { try tracks.map { try #require($0.encodings.first).ssrc } }
+        #expect(try sources() == [0, 0, 0, 0])
+        for track in tracks { track.feedTrack.feeds.first?.isWatched = true }
+        // The second publisher has not changed, and the last one changes twice.
+        for index in [3, 2, 3, 0] { tracks[index].demandChanged() }
+        receiver.flush(now: room.network.now)
+        let first = try sources()
+        #expect(first[0] > 0 && first[0] < first[2] && first[2] < first[3] && first[1] == 0)
+        receiver.flush(now: room.network.now)
+        #expect(try sources() == first)
+        // A client that is not demanded any more has nothing to send.
+        tracks[1].demandChanged()
+        receiver.stopPulling(clients[2].key, now: room.network.now)
+        receiver.flush(now: room.network.now)
+        #expect(try tracks[1].encodings.first?.ssrc == 0 && sources() == first)
+    }
+
     @Test("a loss on a relay is repaired by the publisher's node", arguments: 1...3 as ClosedRange<UInt64>)
     func losses(seed: UInt64) throws {
         let room = try SimulatedRoom(seed: seed, nodes: 2)
@@ -275,6 +303,42 @@ struct RelayTests {
         for client in clients {
             #expect(try client.video().arrivals.count > 20 && client.audio().arrivals.count > 40)
         }
+    }
+
+    @Test("late credentials of earlier attempts, and what is said about a relay to an earlier life, change nothing")
+    func lateLetters() throws {
+        let room = try SimulatedRoom(nodes: 2)
+        var letters: [(to: Int, attempt: UInt32, credentials: ICECredentials)] = []
+        for (index, server) in room.servers.enumerated() {
+            let pass = server.pass
+            server.pass = { id, attempt, credentials in
+                letters.append((1 - index, attempt, credentials))
+                pass(id, attempt, credentials)
+            }
+        }
+        let clients = try room.clients(2)
+        clients[1].subscribe(to: clients[0])
+        interfere(with: room) { true }
+        room.run(20_000)
+        room.network.filter = nil
+        room.run(6000)
+        let newest = try #require(letters.map(\.attempt).max())
+        #expect(newest > 2)
+        func state() -> [Int] { room.servers.map(\.relayChanges.count) + [letters.count] }
+        let before = state()
+        for letter in letters where letter.attempt < newest {
+            let relay = room.relay(to: 1 - letter.to)
+            room.servers[letter.to].router.receiveRelayCredentials(
+                relay, attempt: letter.attempt, letter.credentials, now: room.network.now)
+            let earlier = RelayID(node: relay.node, life: relay.life - 1, index: relay.index)
+            room.servers[letter.to].router.receiveRelayCredentials(
+                earlier, attempt: newest + 1, letter.credentials, now: room.network.now)
+            room.servers[letter.to].router.closeRelay(earlier, now: room.network.now)
+        }
+        try clients[1].video().forgetArrivals()
+        room.run(1000)
+        #expect(state() == before)
+        #expect(try clients[1].video().arrivals.count > 20)
     }
 
     @Test("a publisher that connects again is received again, and one that leaves is forgotten")

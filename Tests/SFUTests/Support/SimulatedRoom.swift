@@ -201,7 +201,7 @@ final class SimulatedRoom {
     // MARK: Relays
 
     /// Returns the relay to a node at any other node.
-    func relay(to node: Int) -> RelayID { RelayID(node: UInt16(node + 1), index: 0) }
+    func relay(to node: Int) -> RelayID { RelayID(node: UInt16(node + 1), life: 1, index: 0) }
 
     /// Opens a relay between each two nodes. Credentials cross at once, as letters do almost.
     private func openRelays() throws {

@@ -78,7 +78,7 @@ final class SimulatedServer {
     private(set) var connections: [RouterEvent] = []
     /// What publishers were told about the need for their videos. It is not in `events` either.
     private(set) var wanted: [LayersWanted] = []
-    /// Whether each relay can carry media, in the order of the changes.
+    /// Whether each relay can carry media, which limits it has reached and what it does not carry, in the order of the changes.
     private(set) var relayChanges: [RelayEvent] = []
     /// Passes credentials to the other end of a relay.
     var pass: (RelayID, _ attempt: UInt32, ICECredentials) -> Void = { _, _, _ in }
@@ -161,7 +161,7 @@ final class SimulatedServer {
         for event in router.takeRelayEvents() {
             switch event {
             case .credentials(let id, let attempt, let credentials): pass(id, attempt, credentials)
-            case .connected: relayChanges.append(event)
+            case .connected, .full, .thinned: relayChanges.append(event)
             }
         }
         let new = router.takeEvents()

@@ -103,10 +103,11 @@ struct MediaRelayTests {
                 plane.deliverRelayEvents { event in
                     switch event {
                     case .credentials(let id, let attempt, let credentials):
-                        let back = RelayID(node: UInt16(index + 1), index: id.index)
+                        let back = RelayID(Self.tags[index], Int(id.index))
                         other.receiveRelayCredentials(back, attempt: attempt, credentials)
                     case .connected(let id, let isConnected):
                         connected.withLock { $0[[index, Int(id.index)]] = isConnected ? true : nil }
+                    case .full, .thinned: Issue.record("\(event)")
                     }
                 }
             }
@@ -120,7 +121,7 @@ struct MediaRelayTests {
             let count = 2 * max(loops.0, loops.1)
             try await until("all relays are connected") { connected.withLock { $0.count } == count }
             for index in 0..<max(loops.0, loops.1) {
-                planes[0].closeRelay(RelayID(node: 2, index: UInt8(index)))
+                planes[0].closeRelay(RelayID(Self.tags[1], index))
             }
             try await until("both nodes know that the relays are closed") { connected.withLock { $0.isEmpty } }
         }

@@ -31,6 +31,7 @@ struct RelayBookTests {
             case .receive(let credentials, let life): "\(credentials.index).\(credentials.attempt) of \(life)"
             case .pull(let client, let index, let life): "pull \(client.low) over \(index) from \(life)"
             case .stopPulling(let client, let index, let life): "stop \(client.low) over \(index) from \(life)"
+            case .report(let fault, let relay, let life): "\(fault): \(relay.index) to \(life) at \(relay.addresses)"
             }
         }
     }
@@ -42,9 +43,9 @@ struct RelayBookTests {
         #expect(summary(book.read(records)) == ["open 0 to 1-3", "open 1 to 1-3", "open 0 to 3-4"])
         #expect(book.read(records).isEmpty)
         #expect(book.counts == [.connecting: 3])
-        book.noted(1, of: 1, isConnected: true)
-        book.noted(7, of: 1, isConnected: true)
-        book.noted(0, of: 9, isConnected: true)
+        _ = book.noted(1, of: Self.first, isConnected: true)
+        _ = book.noted(7, of: Self.first, isConnected: true)
+        _ = book.noted(0, of: Self.second, isConnected: true)
         #expect(book.counts == [.connecting: 2, .connected: 1])
     }
 
@@ -63,7 +64,7 @@ struct RelayBookTests {
         #expect(summary(book.ended(Self.first)) == ["close 0 to 1-3", "close 1 to 1-3"])
         #expect(book.ended(Self.first).isEmpty)
         #expect(book.read([Self.first: node(loops: 2)]).isEmpty)
-        #expect(book.life(of: 1) == nil && book.life(of: 3) == Self.third)
+        #expect(book.indices(to: Self.first).isEmpty && book.indices(to: Self.third) == [0])
         #expect(summary(book.read([Self.second: node(loops: 1)])) == ["open 0 to 1-9"])
         #expect(summary(book.closeAll()) == ["close 0 to 1-9", "close 0 to 3-4"])
         #expect(book.counts.isEmpty)
@@ -76,7 +77,7 @@ struct RelayBookTests {
         let effects = book.read([Self.second: node(loops: 1)])
         #expect(summary(effects) == ["close 0 to 1-3", "close 1 to 1-3", "open 0 to 1-9"])
         // The end of the earlier life is known only now.
-        #expect(book.ended(Self.first).isEmpty && book.life(of: 1) == Self.second)
+        #expect(book.ended(Self.first).isEmpty && book.indices(to: Self.second) == [0])
         #expect(book.read([Self.first: node(loops: 2)]).isEmpty)
     }
 
@@ -107,6 +108,103 @@ struct RelayBookTests {
         #expect(book.receive(credentials(0), from: Self.third).isEmpty)
         _ = book.ended(Self.third)
         #expect(book.read([Self.third: node(loops: 1)]).isEmpty)
+    }
+
+    // MARK: Relays that do not connect
+
+    /// An event of the relay with index 0 to the node of `first`.
+    private enum Event {
+        /// This end begins an attempt.
+        case begins(UInt32)
+        /// The credentials of the other end arrive.
+        case letter(UInt32)
+        case connects, breaks
+    }
+
+    /// Returns what is reported after each of the events, without what is empty.
+    private func reports(_ events: [Event]) -> [String] {
+        var book = book
+        _ = book.read([Self.first: node(loops: 1)])
+        return events.enumerated().flatMap { number, event -> [String] in
+            var effects: [RelayBook.Effect] = []
+            switch event {
+            case .begins(let attempt): effects = book.began(attempt, 0, of: Self.first)
+            case .letter(let attempt): _ = book.receive(credentials(0, attempt: attempt), from: Self.first)
+            case .connects: _ = book.noted(0, of: Self.first, isConnected: true)
+            case .breaks: _ = book.noted(0, of: Self.first, isConnected: false)
+            }
+            return summary(effects).map { "\(number) \($0)" }
+        }
+    }
+
+    @Test("a relay whose datagrams do not arrive is reported after three attempts, once")
+    func blocked() {
+        let attempts = (1...9 as ClosedRange<UInt32>).flatMap { [Event.begins($0), .letter($0)] }
+        #expect(reports(attempts) == ["6 unreachable: 0 to 1-3 at [\"192.0.2.1:40000\"]"])
+        // The other end's letter may come first, and may let this end begin.
+        let follower = (1...9 as ClosedRange<UInt32>).flatMap { [Event.letter($0), .begins($0)] }
+        #expect(reports(follower) == ["7 unreachable: 0 to 1-3 at [\"192.0.2.1:40000\"]"])
+    }
+
+    @Test("a node that does not answer is reported as such, and if it answers later, what is wrong then")
+    func unanswered() {
+        let silent = (1...5 as ClosedRange<UInt32>).map { Event.begins($0) }
+        // A late letter of an earlier attempt is no answer.
+        let late = silent.flatMap { [$0, .letter(1)] }.dropFirst(2)
+        for events in [silent, Array(late)] {
+            let report = reports(events).map { $0.drop { $0 != "u" } }
+            #expect(report == ["unanswered: 0 to 1-3 at [\"192.0.2.1:40000\"]"])
+        }
+        let answered = (6...9 as ClosedRange<UInt32>).flatMap { [Event.begins($0), .letter($0)] }
+        #expect(reports(silent + answered).map { $0.prefix(9) } == ["3 unanswe", "11 unreac"])
+    }
+
+    @Test("a relay that connects after its report can be reported again, and one that connects in time is not")
+    func connectedLater() {
+        let failures = (1...4 as ClosedRange<UInt32>).flatMap { [Event.begins($0), .letter($0)] }
+        let again = (5...8 as ClosedRange<UInt32>).flatMap { [Event.begins($0), .letter($0)] }
+        let outage: [Event] = [.connects, .breaks]
+        #expect(reports(failures + outage + again).count == 2)
+        // An attempt that had connected does not count as failed.
+        #expect(reports(failures + outage + again.dropLast(2)).count == 1)
+        let flapping = (1...20 as ClosedRange<UInt32>).flatMap {
+            [Event.begins($0), .letter($0), $0 % 3 == 0 ? .connects : .breaks]
+        }
+        #expect(reports(flapping).isEmpty)
+    }
+
+    @Test("only a change of a relay's state counts as news")
+    func changes() {
+        var book = book
+        _ = book.read([Self.first: node(loops: 1)])
+        #expect(book.noted(0, of: Self.first, isConnected: false) == false)
+        #expect(book.noted(0, of: Self.first, isConnected: true) == true)
+        #expect(book.noted(0, of: Self.first, isConnected: true) == false)
+        #expect(book.noted(0, of: Self.first, isConnected: false) == true)
+        #expect(book.noted(1, of: Self.first, isConnected: true) == false)
+        #expect(book.noted(0, of: Self.third, isConnected: true) == false)
+        #expect(book.began(1, 1, of: Self.first).isEmpty && book.began(1, 0, of: Self.third).isEmpty)
+    }
+
+    @Test("what is said late about a relay to an earlier life of a node has no effect")
+    func earlierLife() {
+        var book = book
+        _ = book.read([Self.first: node(loops: 1)])
+        _ = book.began(1, 0, of: Self.first)
+        #expect(book.noted(0, of: Self.first, isConnected: true) == true)
+        _ = book.read([Self.second: node(loops: 1)])
+        let before = book
+        #expect(book.receive(credentials(0, attempt: 99), from: Self.first) == [])
+        #expect(book.noted(0, of: Self.first, isConnected: true) == false)
+        for attempt in 2...9 as ClosedRange<UInt32> { #expect(book.began(attempt, 0, of: Self.first) == []) }
+        #expect(book == before && book.counts == [.connecting: 1] && book.connectedLives == [])
+    }
+
+    @Test("a report says what to open", arguments: [RelayFault.unreachable, .unanswered])
+    func reportTexts(_ fault: RelayFault) {
+        let text = fault.text(node: 7)
+        #expect(text.contains("node 7 ") && !text.contains("\n") && text.contains("  ") == false)
+        #expect(text.contains("UDP") == (fault == .unreachable) && text.contains("Redis") == (fault == .unanswered))
     }
 
     // MARK: Streams of other nodes
@@ -151,12 +249,12 @@ struct RelayBookTests {
         var book = book
         _ = book.read([Self.first: node(loops: 2), Self.third: node(loops: 1)])
         #expect(book.connectedLives.isEmpty)
-        book.noted(0, of: 1, isConnected: true)
-        book.noted(0, of: 3, isConnected: true)
+        _ = book.noted(0, of: Self.first, isConnected: true)
+        _ = book.noted(0, of: Self.third, isConnected: true)
         #expect(book.connectedLives == [Self.third])
-        book.noted(1, of: 1, isConnected: true)
+        _ = book.noted(1, of: Self.first, isConnected: true)
         #expect(book.connectedLives == [Self.first, Self.third])
-        book.noted(0, of: 3, isConnected: false)
+        _ = book.noted(0, of: Self.third, isConnected: false)
         #expect(book.connectedLives == [Self.first])
         _ = book.ended(Self.first)
         #expect(book.connectedLives.isEmpty)

@@ -148,6 +148,68 @@ import Wire
         judge()
     }
 
+    /// The answers in a client's news: "joined", "ok" and codes of errors.
+    private func answers(_ client: ClusterClient) -> [String] {
+        client.news.compactMap { message in
+            switch message {
+            case .room(.joined): "joined"
+            case .ok: "ok"
+            case .error(let failure): failure.error.code.rawValue
+            default: nil
+            }
+        }
+    }
+
+    @Test func aClientThatLeavesBeforeItsJoinIsAnsweredEndsOutsideTheRoom() throws {
+        let host = enter(at: 1)
+        let other = world.arrive(at: 2)
+        world.pass(.milliseconds(500))
+        let guest = try #require(other.guest)
+        let join = ClientMessage.room(.join(RoomVerb.Join(name: RoomName("kitchen"), displayName: "Ada")))
+        // The second time shows that the first join left nothing behind.
+        for _ in 0..<2 {
+            guest.say(join)
+            guest.say(.room(.leave))
+            guest.say(.room(.leave))
+            world.pass(.milliseconds(500))
+        }
+        #expect(answers(other) == ["not_joined", "joined", "ok", "not_joined", "joined", "ok"])
+        let connection = try connection(other)
+        let changes = host.news.compactMap { message -> RoomPresence? in
+            if case .room(.person(let person)) = message, person.connection == connection { person.state } else { nil }
+        }
+        #expect(changes == [.connected, .left, .connected, .left])
+        // The room closes without the client, which can enter another one.
+        host.leave()
+        world.pass(.seconds(61))
+        #expect(world.nodes.map { $0.stage.hub.roomCount } == [0, 0, 0])
+        other.want(.room(RoomName("cellar")!))
+        world.pass(.milliseconds(500))
+        #expect(other.isInRoom)
+        judge()
+    }
+
+    @Test func aClientThatLeavesIsAnsweredAlsoIfItsJoinIsRefused() throws {
+        let host = world.arrive(at: 1)
+        var changes = RoomChanges()
+        changes.password = "secret"
+        var join = RoomVerb.Join(name: RoomName("kitchen"), displayName: "Ada")
+        join.options = changes
+        host.want(.request(.room(.join(join))))
+        world.pass(.milliseconds(500))
+        let other = world.arrive(at: 2)
+        world.pass(.milliseconds(500))
+        let guest = try #require(other.guest)
+        guest.say(.room(.join(RoomVerb.Join(name: RoomName("kitchen"), displayName: "Bo"))))
+        guest.say(.room(.leave))
+        world.pass(.milliseconds(500))
+        #expect(answers(other) == ["room_password", "ok"])
+        other.say(.room(.leave))
+        world.pass(.milliseconds(500))
+        #expect(answers(other) == ["room_password", "ok", "not_joined"])
+        judge()
+    }
+
     // MARK: Media
 
     @Test func aStreamIsPublishedOnEachNodeWithMembersAndSubscriptionsAreThoseOfTheSubscribersNode() throws {

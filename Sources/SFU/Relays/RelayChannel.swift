@@ -1,0 +1,64 @@
+import RTC
+
+/// A channel of the sending end: the numbers of its two SSRCs, which continue when another encoding takes the channel, and the encoding that
+/// it carries.
+final class RelayChannel {
+    let number: UInt16
+    let ssrc: UInt32
+    private(set) var feed: Feed?
+    var numbers = RelayNumbers()
+    var repairNumber: UInt16 = 0
+    var budget = RetransmissionBudget()
+    private var times: RetransmissionTimes?
+    /// The number of packets that were sent, without retransmissions.
+    private var sent: Int64 = 0
+    /// How many of them had been sent and had arrived as of the latest report about the encoding. The latter is up to a constant.
+    private var reported: (sent: Int64, arrived: Int64)?
+    /// The codecs of the feed's track when `listed` was computed.
+    private var codecs: [Codec] = []
+    /// The same codecs as the other node knows them, with payload types of retransmissions.
+    private var listed: [Codec] = []
+
+    init(_ number: UInt16) { (self.number, ssrc) = (number, RelayChannels.ssrc(of: number)) }
+
+    /// - Returns: false if the channel carries another encoding.
+    func begin(_ feed: Feed) -> Bool {
+        guard self.feed == nil else { return false }
+        self.feed = feed
+        numbers.begin()
+        (budget, times, reported) = (RetransmissionBudget(), nil, nil)
+        return true
+    }
+
+    func end() { feed = nil }
+
+    func noteSent() { sent &+= 1 }
+
+    /// Returns how many packets were sent between this report and the one before it, and how many of them did not arrive. What
+    /// the publisher's connection has lost leaves gaps in the numbers, but was not sent, so it does not count. Nil for the first report about
+    /// an encoding, and for one that cannot be right.
+    func measure(_ block: RTCP.ReportBlock) -> (sent: Int64, lost: Int64)? {
+        guard feed != nil else { return nil }
+        // These were sent after the newest packet that had arrived.
+        let ahead = Int64(numbers.latest &- UInt16(truncatingIfNeeded: block.highestSequenceNumber))
+        let latest = (sent: sent &- ahead, arrived: Int64(block.highestSequenceNumber) - Int64(block.lost))
+        defer { self.reported = latest }
+        guard let former = reported else { return nil }
+        let (passed, arrived) = (latest.sent &- former.sent, latest.arrived - former.arrived)
+        guard passed > 0, (0...2 * passed).contains(arrived) else { return nil }
+        return (passed, max(0, passed - arrived))
+    }
+
+    /// Returns whether a packet may be retransmitted now; see `RetransmissionTimes`.
+    func mayRepeat(_ sequence: Int64, now: MediaTime) -> Bool {
+        if times == nil { times = RetransmissionTimes() }
+        return times?.take(sequence, now: now) ?? false
+    }
+
+    /// Returns the payload type of the retransmissions of a packet.
+    func repairPayloadType(of payloadType: UInt8) -> UInt8? {
+        guard let track = feed?.track else { return nil }
+        if track.codecs != codecs { (codecs, listed) = (track.codecs, track.codecs.forRelay) }
+        return listed.first { $0.payloadType == payloadType }?.rtxPayloadType
+    }
+}

@@ -1,0 +1,68 @@
+/// Why a relay does not connect, although both nodes try.
+enum RelayFault: Equatable, Sendable {
+    /// Both ends have each other's credentials, but no datagrams arrive, or none that the other node has sent.
+    case unreachable
+    /// The other node has not posted the credentials of its end.
+    case unanswered
+
+    /// Says what is wrong and what to do, for the log.
+    func text(node: UInt16) -> String {
+        let start = "The relay to node \(node) does not connect, so no media crosses"
+        return switch self {
+        case .unreachable:
+            """
+            \(start). Allow UDP between the media ports of both nodes, in both directions. If media.relayAddress is set, \
+            allow it there.
+            """
+        case .unanswered: "\(start): that node does not answer over Redis. Look at that node, and at Redis."
+        }
+    }
+}
+
+/// The attempts to connect one relay since it was connected. Decides when an operator must know that they fail.
+struct RelayAttempts: Equatable, Sendable {
+    /// The number of failed attempts after which a fault is reported. They take 15 s (`RelayLink.connectTimeout`). A single one may
+    /// fail because the other node starts later.
+    static let reportedAfter = 3
+
+    /// The number of the present attempt; 0 before the first one.
+    private var present: UInt32 = 0
+    /// The number of the newest attempt of which the other end's credentials have arrived.
+    private var newestAnswer: UInt32 = 0
+    /// Whether the other end's credentials of the present attempt have arrived.
+    private var isAnswered = false
+    private var hasConnected = false
+    /// The failed attempts with the other end's credentials, and those without.
+    private var unreachable = 0
+    private var unanswered = 0
+
+    init() {}
+
+    /// The other end's credentials have arrived.
+    mutating func received(_ attempt: UInt32) {
+        newestAnswer = max(newestAnswer, attempt)
+        if attempt == present { isAnswered = true }
+    }
+
+    /// An attempt begins. The one before it has failed, unless it had connected.
+    ///
+    /// - Returns: the fault to report. Each is reported once until the relay is connected.
+    mutating func began(_ attempt: UInt32) -> RelayFault? {
+        guard attempt > present else { return nil }
+        let fault = present > 0 && !hasConnected ? countFailure() : nil
+        (present, isAnswered, hasConnected) = (attempt, newestAnswer == attempt, false)
+        return fault
+    }
+
+    private mutating func countFailure() -> RelayFault? {
+        if isAnswered {
+            unreachable += 1
+            return unreachable == Self.reportedAfter ? .unreachable : nil
+        }
+        unanswered += 1
+        return unanswered == Self.reportedAfter ? .unanswered : nil
+    }
+
+    /// The present attempt has connected.
+    mutating func connected() { (hasConnected, unreachable, unanswered) = (true, 0, 0) }
+}

@@ -1,0 +1,105 @@
+import RTC
+import TestSupport
+import Testing
+
+@testable import SFU
+
+@Suite("Sending less over a relay that loses packets")
+struct RelayThinningTests {
+    /// Adds a report of 100 packets each second, of which a number is lost. Returns each second in which the level changed, and
+    /// the new level.
+    private func changes(
+        _ losses: [(seconds: Int, lost: Int64)], sent: Int64 = 100, drops: (Int) -> Bool = { _ in true }
+    ) -> [String] {
+        var thinning = RelayThinning()
+        var changes: [String] = []
+        let seconds = losses.flatMap { part in [Int64](repeating: part.lost, count: part.seconds) }
+        for (index, lost) in seconds.enumerated() {
+            let now = MediaTime(nanoseconds: Int64(index + 1) * 1_000_000_000)
+            thinning.add(sent: sent, lost: lost, now: now)
+            let level = thinning.level
+            let isChanged = thinning.update(now: now, drops: drops)
+            #expect(isChanged == (level != thinning.level))
+            if level != thinning.level { changes.append("\(index + 1): \(thinning.level)") }
+        }
+        return changes
+    }
+
+    @Test("layers are dropped one by one while losses stay, and offered again one by one after calm times")
+    func script() {
+        let storm = changes([(19, 10), (39, 0)])
+        #expect(storm == ["5: 1", "12: 2", "19: 3", "32: 2", "45: 1", "58: 0"])
+        #expect(changes([(60, 10)]) == ["5: 1", "12: 2", "19: 3"])
+    }
+
+    @Test("after losses that follow a layer that was offered again, the calm time doubles")
+    func backOff() {
+        #expect(changes([(5, 10), (13, 0), (7, 10), (25, 0)]) == ["5: 1", "18: 0", "25: 1", "48: 0"])
+        // A minute later, the losses have another cause.
+        #expect(changes([(5, 10), (60, 0), (5, 10), (14, 0)]).map { $0.suffix(3) } == [": 1", ": 0", ": 1", ": 0"])
+    }
+
+    @Test("a burst, or losses of five percent, drop nothing, and between two and five percent nothing is offered again")
+    func hysteresis() {
+        #expect(changes([(60, 5)]) == [])
+        #expect(changes([(2, 0), (1, 90), (60, 0)]) == [])
+        let bursts: [(seconds: Int, lost: Int64)] = [(1, 30), (7, 0)]
+        #expect(changes((0..<20).flatMap { _ in bursts }) == [])
+        #expect(changes([(5, 10), (60, 3)]) == ["5: 1"])
+        #expect(changes([(5, 10), (60, 2)]) == ["5: 1", "18: 0"])
+    }
+
+    @Test("a level that drops nothing is skipped")
+    func levels() {
+        #expect(changes([(60, 10)]) { _ in false } == [])
+        #expect(changes([(60, 10)]) { $0 >= 2 } == ["5: 2", "12: 3"])
+    }
+
+    @Test("a few packets say nothing")
+    func fewPackets() {
+        #expect(changes([(60, 5)], sent: 5) == [])
+    }
+
+    // MARK: Between two nodes
+
+    private func levels(_ server: SimulatedServer) -> [Int] {
+        server.relayChanges.compactMap { if case .thinned(_, let layers) = $0 { layers } else { nil } }
+    }
+
+    @Test("subscribers get smaller layers while the relay loses an eighth of its packets, and larger ones afterwards")
+    func layers() throws {
+        let call = try SimulatedLayers(nodes: 2)
+        call.prefer(0, 1280, 720)
+        call.room.run(3000)
+        let slot = try call.slot()
+        #expect(slot.labels.last == 10)
+        let nodes = Set(call.room.servers.map(\.address))
+        var random = SeededGenerator(seed: 4)
+        call.room.network.filter = { _, from, to in
+            !(nodes.contains(from) && nodes.contains(to)) || Int.random(in: 0..<8, using: &random) > 0
+        }
+        call.room.run(30_000)
+        #expect(levels(call.room.server) == [1, 2] && slot.labels.last == 12, "\(slot.labels)")
+        // In the other direction no video crosses.
+        #expect(levels(call.room.servers[1]).isEmpty)
+        call.room.network.filter = nil
+        call.room.run(45_000)
+        #expect(levels(call.room.server) == [1, 2, 1, 0] && slot.labels.last == 10, "\(slot.labels)")
+    }
+
+    @Test("what the publisher's own connection loses does not count")
+    func uplink() throws {
+        let call = try SimulatedLayers(nodes: 2)
+        call.prefer(0, 1280, 720)
+        call.room.run(3000)
+        let (node, sender) = (call.room.server.address, try #require(call.publisher.send).address)
+        var random = SeededGenerator(seed: 4)
+        call.room.network.filter = { _, from, to in
+            from != sender || to != node || Int.random(in: 0..<8, using: &random) > 0
+        }
+        call.room.run(20_000)
+        #expect(call.room.servers[1].router.counters.packetsRecovered > 10)
+        #expect(levels(call.room.server).isEmpty)
+        #expect(try call.slot().labels.last == 10)
+    }
+}
