@@ -110,7 +110,8 @@ def test(options):
             continue
         # Each has a cluster of its own, so that none begins in the state that another has left.
         executable = options.previous if needs_previous else options.executable
-        with cluster.Cluster(executable, 3, network=Network()) as running:
+        has_relays = getattr(known[name], "needs_relays", False)
+        with cluster.Cluster(executable, 3, network=Network(), has_relays=has_relays) as running:
             stop_at_once(running)
             reports.append(run(known[name], running, options))
             if options.logs and reports[-1].broken:
