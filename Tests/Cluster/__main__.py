@@ -1,4 +1,5 @@
-"""Starts a cluster to try it (`scripts/cluster`), or lets its parts fail and prints what people notice (`scripts/cluster-test`)."""
+"""Starts a cluster to try it (`scripts/cluster`), lets its parts fail and prints what people notice (`scripts/cluster-test`), or measures
+what rooms on several nodes cost (`Benchmarks/cluster`)."""
 
 import argparse
 import os
@@ -9,6 +10,7 @@ import time
 import traceback
 
 import cluster
+import measure
 import rows
 from machines import Network
 from programs import Failed, Late, Missing, until
@@ -138,6 +140,8 @@ if __name__ == "__main__":
     try:
         if sys.argv[2:3] == ["try"]:
             cluster.run(sys.argv[1], sys.argv[3:])
+        elif sys.argv[2:3] == ["measure"]:
+            measure.run(sys.argv[1])
         else:
             # Until the first cluster runs. As the first process of its namespace, this one would ignore the signal otherwise.
             signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
