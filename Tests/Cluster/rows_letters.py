@@ -109,7 +109,8 @@ def fail_over_under_letters(cluster, report):
     cluster.await_relays()
     cluster.redis.await_sentinels()
     nodes = cluster.nodes[:2]
-    robots = NodeRobots(nodes, 20, ("--rooms", "1", "--size", "2"), reads_nodes=False)
+    # Longer than all the talkers need.
+    robots = NodeRobots(nodes, 60, ("--rooms", "1", "--size", "2"), reads_nodes=False)
     robots.await_measuring()
     with Talkers(cluster, nodes, 10) as talkers:
         start, (posted, reposted, lost) = time.monotonic(), letters_of(nodes)

@@ -119,7 +119,9 @@ class Talk:
         end = time.monotonic() + LATE_SECONDS
         while time.monotonic() < end and any(len(pair.arrived) < pair.sent for pair in self.pairs):
             self.read(0.1)
-        self.read(0.5)  # One that arrives a second time.
+        end = time.monotonic() + 0.5  # For one that arrives a second time.
+        while (left := end - time.monotonic()) > 0:
+            self.read(left)
 
     def report(self):
         return {
