@@ -34,6 +34,10 @@ struct BenchSFU: AsyncParsableCommand {
             the delay in a second room, of one publisher and one subscriber: first alone, then beside the crowd.
 
               confab bench sfu --crowd 500 --keyframe-packets 60
+
+            With --by-name, --server can be repeated to measure the nodes of a cluster, over which the clients of each room are
+            distributed. The command then also measures the media from each node to each other one. The nodes need
+            cluster.relays, and their relays must be connected.
             """
     )
 
@@ -84,8 +88,20 @@ struct BenchSFU: AsyncParsableCommand {
     @Option(help: "Number of media loops of the temporary server (default: the server's own).")
     var loops: Int?
 
-    @Option(help: "URL of a running server. Sessions are created with the project in --data-dir.")
-    var server: String?
+    @Option(
+        help: .init(
+            "URL of a running server. Sessions are created with the project in --data-dir. Repeat it for the nodes of a "
+                + "cluster, with --by-name."))
+    var server: [String] = []
+
+    @Option(
+        help: .init(
+            "How clients are distributed among several servers: clients (each room spans all of them) or rooms (each room "
+                + "is on one of them)."))
+    var spread = LoadSpread.clients
+
+    @Option(help: "Number of clients that join after the measurement, with --by-name.")
+    var visits: Int?
 
     @Option(
         help: .init(
@@ -93,20 +109,24 @@ struct BenchSFU: AsyncParsableCommand {
                 + "(for example http://127.0.0.1:8088/janus)."))
     var janus: String?
 
-    @Option(help: "Process ID of the server being measured, if it runs on this machine.")
-    var pid: Int32?
+    @Option(
+        help: .init(
+            "Process ID of the server being measured, if it runs on this machine. Repeat it for several servers, in the "
+                + "same order."))
+    var pid: [Int32] = []
 
     @Option(
         help: .init(
             "Metrics URL of the server being measured, to distinguish packet loss in the server from loss on this "
-                + "machine (for example http://127.0.0.1:9464/metrics)."))
-    var metrics: String?
+                + "machine (for example http://127.0.0.1:9464/metrics). Repeat it for several servers, in the same order."
+        ))
+    var metrics: [String] = []
 
     @Flag(help: "Print the result as JSON.")
     var json = false
 
     func validate() throws {
-        guard server == nil || janus == nil else {
+        guard server.isEmpty || janus == nil else {
             throw ValidationError("Specify either --server or --janus, not both.")
         }
         guard [subscribers, rooms, crowd].count(where: { $0 != nil }) == 1 else {
@@ -119,10 +139,8 @@ struct BenchSFU: AsyncParsableCommand {
         guard !record || crowd == nil && !byName && janus == nil else {
             throw ValidationError("--record excludes --crowd, --by-name and --janus.")
         }
-        guard !byName || rooms != nil && janus == nil && (2..<Limits.routedRoom).contains(size) else {
-            throw ValidationError(
-                "--by-name requires --rooms and a --size from 2 to \(Limits.routedRoom - 1), and excludes --janus.")
-        }
+        try validateRooms()
+        try validateServers()
         guard
             crowd != nil
                 || shape.receivers > 0 && shape.senders > 0 && shape.receivers + shape.senders <= Self.maxRobots
@@ -132,9 +150,34 @@ struct BenchSFU: AsyncParsableCommand {
         }
         guard (1...3600).contains(seconds) else { throw ValidationError("--seconds must be from 1 to 3600.") }
         guard let loops else { return }
-        guard server == nil, janus == nil else { throw ValidationError("--loops excludes --server and --janus.") }
+        guard server.isEmpty, janus == nil else { throw ValidationError("--loops excludes --server and --janus.") }
         let most = ConfabConfiguration.Media.maxLoops
         guard (1...most).contains(loops) else { throw ValidationError("--loops must be from 1 to \(most).") }
+    }
+
+    private func validateRooms() throws {
+        guard byName else {
+            guard visits == nil else { throw ValidationError("--visits requires --by-name.") }
+            return
+        }
+        let sizes = 2..<Limits.routedRoom
+        guard crowd == nil, janus == nil, sizes.contains(shape.clients / max(1, shape.rooms)) else {
+            throw ValidationError(
+                "--by-name requires rooms of \(sizes.lowerBound) to \(sizes.upperBound - 1) clients, and excludes --crowd and "
+                    + "--janus.")
+        }
+        guard (0...10_000).contains(visits ?? 0) else { throw ValidationError("--visits must be from 0 to 10000.") }
+    }
+
+    private func validateServers() throws {
+        guard server.count < 2 || byName else { throw ValidationError("Several servers require --by-name.") }
+        guard spread == .clients || server.count > 1 else {
+            throw ValidationError("--spread requires several servers.")
+        }
+        let count = max(1, server.count)
+        guard [0, count].contains(pid.count), [0, count].contains(metrics.count) else {
+            throw ValidationError("Specify --pid and --metrics once for each server, or not at all.")
+        }
     }
 
     private func validateCrowd() throws {
@@ -182,13 +225,13 @@ struct BenchSFU: AsyncParsableCommand {
     }
 
     private func measure() async throws -> LoadReport {
-        var load = LoadRun(shape: shape, seconds: seconds, process: pid)
-        (load.packets, load.progress) = (packets, Self.say)
+        var load = LoadRun(shape: shape, seconds: seconds, process: pid.first)
+        (load.packets, load.progress, load.visits) = (packets, Self.say, visits ?? load.visits)
         if let janus { return try await load.run(janus: janus) }
         return try await withServer { [load] target in
             var load = load
             (load.process, load.metrics) = (target.process, target.metrics)
-            if byName { return try await load.run(rooms: target.server) }
+            if byName { return try await load.run(rooms: nodes(target), spread: spread) }
             let sessions = Self.sessions(target.project, rooms: shape.rooms)
             if record {
                 let recordings = BenchRecordings(target, of: sessions)
@@ -202,7 +245,7 @@ struct BenchSFU: AsyncParsableCommand {
     private func measure(crowd: Int) async throws -> KeyframeReport {
         var load = KeyframeRun(
             crowd: crowd, keyframePackets: keyframePackets ?? Self.defaultKeyframePackets, seconds: seconds,
-            process: pid)
+            process: pid.first)
         load.progress = Self.say
         if let janus { return try await load.run(janus: janus) }
         return try await withServer { [load] target in
@@ -228,14 +271,25 @@ struct BenchSFU: AsyncParsableCommand {
 
     /// Runs `body` with the server in `--server`, or with a temporary one if the option is not set.
     private func withServer<Report>(_ body: (Target) async throws -> Report) async throws -> Report {
-        if let server {
+        if let first = server.first {
             let (project, _) = try data.project()
-            return try await body(Target(server: server, project: project, process: pid, metrics: metrics))
+            return try await body(
+                Target(server: first, project: project, process: pid.first, metrics: metrics.first))
         }
         let child = try MeasuredServer.start(loops: loops)
         defer { child.stop() }
         return try await body(
             Target(server: child.url, project: child.project, process: child.id, metrics: child.metrics))
+    }
+
+    /// Returns the servers to measure: those in the options, or the temporary one.
+    private func nodes(_ target: Target) -> [LoadNode] {
+        if server.isEmpty { return [LoadNode(server: target.server, process: target.process, metrics: target.metrics)] }
+        return server.indices.map { place in
+            LoadNode(
+                server: server[place], process: pid.isEmpty ? nil : pid[place],
+                metrics: metrics.isEmpty ? nil : metrics[place])
+        }
     }
 
     /// Creates one session per room.
@@ -369,37 +423,4 @@ struct MeasuredServer {
 }
 
 extension LoadPackets: ExpressibleByArgument {}
-
-extension LoadReport {
-    /// The benchmark's results as text.
-    var text: String {
-        func figure(_ value: Double, _ digits: Int) -> String {
-            value.isFinite ? String(format: "%.\(digits)f", value) : "unknown"
-        }
-        let share = figure(100 * Double(lost) / Double(max(1, expected)), 3)
-        let (ours, theirs) = (figure(robotsLoad * 100, 1), figure(serverLoad * 100, 1))
-        var lines = [
-            "\(target): \(publishers) publishers, \(subscribers) subscribers, \(packets) packets, \(figure(seconds, 1)) s",
-            "forwarded      \(received) packets, \(figure(packetsPerSecond, 0)) per second",
-            "CPU            \(figure(processorPerPacket, 2)) µs per packet; the server used \(theirs) % of a core, "
-                + "the load generator \(ours) %",
-            "memory         \(figure(memoryPerSubscriber, 1)) kB per subscriber",
-            "delay          median \(figure(delayMedian, 2)) ms, 99th percentile \(figure(delay99, 2)) ms, maximum "
-                + "\(figure(delayMost, 2)) ms",
-            "lost           \(lost) of \(expected) (\(share) %): \(lostByServer) by the server, \(lostByMachine) by "
-                + "this machine, \(unexplained) for unknown reasons",
-            "dropped        \(droppedAtServer) datagrams at the server's sockets, \(droppedHere) at the load "
-                + "generator's sockets, \(droppedBetween) in the kernel's backlog",
-            "not sent       \(unsentByServer) datagrams from the server, \(unsentHere) from the load generator "
-                + "(rejected by the kernel)",
-        ]
-        if visits > 0 {
-            let times = "median \(figure(firstFramesMedian, 0)) ms, 95th percentile \(figure(firstFrames95, 0)) ms"
-            lines.append("first frames   \(times), from joining to a frame of everyone, of \(visits) visitors")
-            lines.append("memory         \(figure(memoryPerClient, 1)) kB per participant")
-        }
-        if pauses > 0 { lines.append("The load generator was late \(pauses) times: this machine is too busy.") }
-        if broken > 0 { lines.append("\(broken) connections were lost.") }
-        return lines.joined(separator: "\n")
-    }
-}
+extension LoadSpread: ExpressibleByArgument {}

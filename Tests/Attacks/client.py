@@ -66,12 +66,28 @@ class Client:
             raise Refused("no_answer", "nothing came in time") from None
         except (OSError, EOFError) as error:
             raise Refused("closed_1006", str(error)) from None
+        self._acknowledge(message)
+        return message
+
+    def _acknowledge(self, message):
         if "seq" in message:
             self.received = max(self.received, message["seq"])
             if self.received - self.acknowledged >= UNACKNOWLEDGED:
                 self._send({"type": "ack", "ack": self.received})
                 self.acknowledged = self.received
-        return message
+
+    def arrived(self):
+        """Receives once, without waiting, and returns the messages: for a client of whose connection a selector says that it can be
+        read. Other methods do not get these messages."""
+        try:
+            messages = [json.loads(payload) for payload in self.socket.arrived()]
+        except WebSocketClosed as closed:
+            raise Refused(f"closed_{closed.code}") from None
+        except (OSError, EOFError) as error:
+            raise Refused("closed_1006", str(error)) from None
+        for message in messages:
+            self._acknowledge(message)
+        return messages
 
     def _take(self, matches, deadline):
         """Returns the first message that matches, and keeps the others for later."""

@@ -169,13 +169,31 @@ class WebSocket:
             if not frame:
                 self.reader.fill(deadline)
                 continue
-            opcode, payload = frame
-            if opcode == TEXT:
+            payload = self._text(*frame)
+            if payload is not None:
                 return payload
-            if opcode == PING:
-                self.send(PONG, payload)
-            elif opcode == CLOSE:
-                raise WebSocketClosed(struct.unpack(">H", payload[:2])[0] if len(payload) >= 2 else 1005)
+
+    def arrived(self):
+        """Receives once, and returns all text messages that are complete: for a connection of which a selector says that it can be
+        read. Raises EOFError at the end."""
+        part = self.connection.recv(65536)
+        if not part:
+            raise EOFError("the server closed the connection")
+        self.reader.buffer += part
+        payloads = []
+        while frame := self._frame():
+            payloads.append(self._text(*frame))
+        return [payload for payload in payloads if payload is not None]
+
+    def _text(self, opcode, payload):
+        """Returns the payload of a text message, or None after any other frame, which is handled."""
+        if opcode == TEXT:
+            return payload
+        if opcode == PING:
+            self.send(PONG, payload)
+        elif opcode == CLOSE:
+            raise WebSocketClosed(struct.unpack(">H", payload[:2])[0] if len(payload) >= 2 else 1005)
+        return None
 
     def _frame(self):
         """Takes a frame from the buffer, if it is complete. Servers do not mask theirs (RFC 6455 §5.1)."""

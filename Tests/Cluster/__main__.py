@@ -1,4 +1,5 @@
-"""Starts a cluster to try it (`scripts/cluster`), or lets its parts fail and prints what people notice (`scripts/cluster-test`)."""
+"""Starts a cluster to try it (`scripts/cluster`), lets its parts fail and prints what people notice (`scripts/cluster-test`), or measures
+what rooms on several nodes cost (`Benchmarks/cluster`)."""
 
 import argparse
 import os
@@ -9,6 +10,7 @@ import time
 import traceback
 
 import cluster
+import measure
 import rows
 from machines import Network
 from programs import Failed, Late, Missing, until
@@ -110,7 +112,8 @@ def test(options):
             continue
         # Each has a cluster of its own, so that none begins in the state that another has left.
         executable = options.previous if needs_previous else options.executable
-        with cluster.Cluster(executable, 3, network=Network()) as running:
+        has_relays = getattr(known[name], "needs_relays", False)
+        with cluster.Cluster(executable, 3, network=Network(), has_relays=has_relays) as running:
             stop_at_once(running)
             reports.append(run(known[name], running, options))
             if options.logs and reports[-1].broken:
@@ -137,6 +140,8 @@ if __name__ == "__main__":
     try:
         if sys.argv[2:3] == ["try"]:
             cluster.run(sys.argv[1], sys.argv[3:])
+        elif sys.argv[2:3] == ["measure"]:
+            measure.run(sys.argv[1])
         else:
             # Until the first cluster runs. As the first process of its namespace, this one would ignore the signal otherwise.
             signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))

@@ -20,8 +20,13 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 # The page's name. Browsers trust every name under `localhost`, and use the camera only on such pages.
 PAGE = "confab.localhost"
 PAGE_PORT = 8080
+METRICS_PORT = 9464
 # A node that starts may have to wait until the life of its predecessor is over.
 READY_SECONDS = 60
+# For robots and senders of letters, which are many clients of few addresses.
+NO_LIMITS = {f"CONFAB_LIMITS_{name}": "1000000" for name in (
+    "REQUESTS_PER_SECOND", "REQUEST_BURST", "PERSON_REQUESTS_PER_SECOND", "PERSON_REQUEST_BURST", "HANDSHAKES_PER_SECOND",
+    "HANDSHAKE_BURST", "SOCKETS_PER_ADDRESS", "ADDRESS_MESSAGES_PER_SECOND", "ADDRESS_MESSAGE_BURST")}
 
 
 def free_port():
@@ -41,6 +46,7 @@ class Node:
         if number > 1:  # All nodes have the same project and the same keys.
             for file in ("project.json", "server.key", "push.pem"):
                 shutil.copy(os.path.join(cluster.nodes[0].data, file), self.data)
+        self.metrics_port = free_port() if cluster.is_local else METRICS_PORT
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("CONFAB_")}
         self.program = Program(
             cluster.folder, f"node{number}", [cluster.executable, "serve"], machine, {
@@ -51,7 +57,39 @@ class Node:
                 "CONFAB_MEDIA_PORT": str(cluster.media_port),
                 **({} if cluster.is_local else {"CONFAB_MEDIA_ADDRESS": machine.address}),
                 "CONFAB_TRUSTED_PROXIES": cluster.proxy_machine.address, "CONFAB_PUBLIC_URL": cluster.url,
+                **(self._relay_settings() if cluster.has_relays else {}),
             })
+
+    def _relay_settings(self):
+        return {
+            **NO_LIMITS, "CONFAB_CLUSTER_RELAYS": "true", "CONFAB_MEDIA_ADDRESS": self.machine.address,
+            "CONFAB_METRICS_ENABLED": "true", "CONFAB_METRICS_HOST": self.machine.address,
+            "CONFAB_METRICS_PORT": str(self.metrics_port)}
+
+    @property
+    def url(self):
+        """The node's own URL, without HAProxy."""
+        return f"http://{self.machine.address}:{self.port}"
+
+    @property
+    def metrics_url(self):
+        return f"http://{self.machine.address}:{self.metrics_port}/metrics"
+
+    def metrics(self):
+        """The values of the node's metrics, by name and labels. Raises `NotYet` if it does not answer. For clusters with relays."""
+        status, text = http_get(self.machine.address, self.metrics_port, "/metrics")
+        require(status == 200, f"{self.name} answers {status or ''} {text[:200]} to GET /metrics")
+        lines = [line.rsplit(" ", 1) for line in text.splitlines() if line and not line.startswith("#")]
+        return {name: float(value) for name, value in lines}
+
+    def require_relays(self):
+        """Raises `NotYet` unless the node's media is connected to that of all other nodes."""
+        metrics = self.metrics()
+        connected, connecting = (
+            metrics.get(f'confab_cluster_relays{{state="{state}"}}', 0) for state in ("connected", "connecting"))
+        require(
+            connected >= len(self.cluster.nodes) - 1 and not connecting,
+            f"{self.name} has {connected:.0f} connected relays, and {connecting:.0f} that connect")
 
     def require_ready(self, is_ready=True):
         """Raises `NotYet` unless the node says that it is ready, or that it is not."""
@@ -70,10 +108,11 @@ class Node:
 
 
 class Cluster:
-    """Use it in a `with` statement, which ends it and deletes its data. `network` says on which machines it runs."""
+    """Use it in a `with` statement, which ends it and deletes its data. `network` says on which machines it runs. With `has_relays`, rooms
+    span nodes, metrics are served, and many clients can have one address."""
 
-    def __init__(self, executable, nodes=2, port=0, network=None, say=lambda text: None):
-        self.executable, self.say = executable, say
+    def __init__(self, executable, nodes=2, port=0, network=None, say=lambda text: None, has_relays=False):
+        self.executable, self.say, self.has_relays = executable, say, has_relays
         self.network = network or Loopback()
         self.is_local = isinstance(self.network, Loopback)
         # `programs`: those that are neither nodes nor engines.
@@ -105,6 +144,11 @@ class Cluster:
             node.await_ready()
             self.say(f"Node {number} is ready: http://{node.machine.address}:{node.port}")
         self._start_haproxy()
+
+    def await_relays(self, seconds=30):
+        """Waits until the media of each node is connected to that of all others."""
+        for node in self.nodes:
+            node.program.until(f"The relays of {node.name} connect", node.require_relays, seconds)
 
     def source(self):
         """The address of the next visitor."""

@@ -188,6 +188,12 @@ class RedisServers:
             program.start()
         until(lambda: require(self.primary, "no Redis is the primary"), 20)
 
+    def rooms(self, prefix):
+        """The names of the rooms that begin with this and have a place."""
+        key = "confab:place:room:"
+        answer = self.primary.ask("KEYS", f"{key}{prefix}*") or ""
+        return sorted(line[len(key):] for line in answer.split("\r\n") if line.startswith(key))
+
     def owner_of_room(self, room):
         """The number of the node that has the room's place, or None."""
         primary = self.primary

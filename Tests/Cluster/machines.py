@@ -55,6 +55,7 @@ class Machine:
         self.name, self.address, self.cable = name, address, f"to-{name}"
         self.prefix = (find_command("nsenter"), f"--net=/run/netns/{name}")
         self._lost = {"from": set(), "to": set()}
+        self._rain = {}
         run("ip", "netns", "add", name)
         run("ip", "-n", name, "link", "set", "lo", "up")
         run("ip", "link", "add", self.cable, "type", "veth", "peer", "name", "cable", "netns", name)
@@ -69,20 +70,29 @@ class Machine:
         self._lost["to"] |= addresses if incoming else set()
         self._apply()
 
+    def lose(self, percent, others):
+        """Drops a share of the UDP packets that this machine sends to the others, and of those that they send to it. A packet is what the
+        kernel passes on, so several datagrams that were sent as one (UDP GSO) are lost together."""
+        self._rain = {other.address: percent for other in others}
+        self._apply()
+
     def mend(self):
-        """Ends all cuts."""
-        self._lost = {"from": set(), "to": set()}
+        """Ends all cuts and losses."""
+        self._lost, self._rain = {"from": set(), "to": set()}, {}
         self._apply()
 
     def _apply(self):
         rules = [f"table netdev {self.name} {{}}", f"delete table netdev {self.name}"]
-        if any(self._lost.values()):
+        if any(self._lost.values()) or self._rain:
             # What comes out of the cable enters the switch, and what goes into the cable leaves it.
             hooks = [("from", "ingress", "daddr"), ("to", "egress", "saddr")]
             rules += [f"table netdev {self.name} {{"]
             for direction, hook, end in hooks:
                 rules += [f'chain {direction} {{ type filter hook {hook} device "{self.cable}" priority 0;']
                 rules += [f"ip {end} {address} drop" for address in sorted(self._lost[direction])]
+                rules += [
+                    f"ip {end} {address} meta l4proto udp numgen random mod 100 < {percent} drop"
+                    for address, percent in self._rain.items()]
                 rules += ["}"]
             rules += ["}"]
         run("nft", "-f", "-", text="\n".join(rules) + "\n")

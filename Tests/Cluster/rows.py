@@ -2,7 +2,10 @@
 
 import rows_contacts
 import rows_engines
+import rows_letters
 import rows_links
 import rows_nodes
+import rows_relays
 
-ALL = [*rows_nodes.ALL, *rows_contacts.ALL, *rows_links.ALL, *rows_engines.ALL]
+ALL = [
+    *rows_nodes.ALL, *rows_contacts.ALL, *rows_links.ALL, *rows_engines.ALL, *rows_relays.ALL, *rows_letters.ALL]

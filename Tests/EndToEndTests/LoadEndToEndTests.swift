@@ -17,4 +17,18 @@ struct LoadEndToEndTests {
         #expect(report.expected > 0)
         #expect(report.firstFramesMedian > 0)
     }
+
+    @Test("measures the media on each path between the nodes that its clients connect to") func paths() async throws {
+        let report = try await TestServer.run({ _ in }) { server in
+            var load = LoadRun(shape: .rooms(1, of: 4), seconds: 1, process: nil)
+            (load.settling, load.visits) = (.milliseconds(200), 2)
+            // One server twice, so no relay is needed.
+            let node = LoadNode(server: "http://127.0.0.1:\(server.port)")
+            return try await load.run(rooms: [node, node])
+        }
+        let paths = try #require(report.paths)
+        #expect(paths.map { [$0.from, $0.to] } == [[1, 1], [1, 2], [2, 1], [2, 2]])
+        #expect(paths.allSatisfy { $0.packets > 0 && $0.frames > 0 && $0.delayMost > 0 })
+        #expect(report.nodes?.map(\.visits) == [1, 1])
+    }
 }

@@ -62,11 +62,12 @@ import Testing
                 confab_media_packets_received 154
                 confab_media_packets_forwarded 7700.0
                 confab_media_packets_dropped 1e3
+                confab_media_packets_relayed_total 154
                 confab_media_datagrams_unsent 2
                 confab_sessions 1
                 """)
         #expect(counters.taken == 154 && counters.forwarded == 7700)
-        #expect(counters.dropped == 1000 && counters.unsent == 2)
+        #expect(counters.dropped == 1000 && counters.unsent == 2 && counters.relayed == 154)
     }
 
     private static func waits(_ counts: [Int]) -> LoadCounters {

@@ -82,13 +82,15 @@ struct ConfabSeat: LoadSeat {
             connection.sendsFeedback = false
             prepare(connection)
             let sections = (0..<count).flatMap { slot in
-                [OfferedMedia.audio(mid: "a\(slot)", .recvonly), .video(mid: "v\(slot)", .recvonly)]
+                let mids = MidPair(slot: slot)
+                return [OfferedMedia.audio(mid: mids.audio, .recvonly), .video(mid: mids.video, .recvonly)]
             }
             return connection.offer(sections)
         }
         for (slot, stream) in streams.enumerated() {
             guard case .confab(let text) = stream, let stream = StreamID(text) else { throw RobotError.unexpected }
-            let mids = MediaMids(audio: "a\(slot)", video: "v\(slot)")
+            let pair = MidPair(slot: slot)
+            let mids = MediaMids(audio: pair.audio, video: pair.video)
             try await client.subscribe(.init(session: session, stream: stream, mids: mids))
         }
         return connection

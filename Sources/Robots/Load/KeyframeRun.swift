@@ -139,10 +139,11 @@ extension KeyframeRun {
         }
 
         func sample(_ server: LoadProcess?, isBeginning: Bool) async throws -> KeyframeReport.Sample {
-            KeyframeReport.Sample(
-                publisher: try await publisher.sample(nil, serverPorts: [], isBeginning: isBeginning),
-                crowd: try await crowd.sample(nil, serverPorts: [], isBeginning: isBeginning),
-                pair: try await pair.sample(server, serverPorts: [], isBeginning: isBeginning))
+            let servers = server.map { [$0] } ?? []
+            return KeyframeReport.Sample(
+                publisher: try await publisher.sample([], serverPorts: [], isBeginning: isBeginning),
+                crowd: try await crowd.sample([], serverPorts: [], isBeginning: isBeginning),
+                pair: try await pair.sample(servers, serverPorts: [], isBeginning: isBeginning))
         }
 
         func leave() async {

@@ -4,6 +4,8 @@ struct LoadCounters: Sendable {
     var taken: Int64 = 0
     /// The number of packets forwarded to subscribers.
     var forwarded: Int64 = 0
+    /// The number of packets sent to other nodes of a cluster.
+    var relayed: Int64 = 0
     /// The number of packets that the server could not use.
     var dropped: Int64 = 0
     /// The number of datagrams that the server's kernel did not accept for sending.
@@ -27,6 +29,7 @@ struct LoadCounters: Sendable {
             switch fields[0] {
             case "confab_media_packets_received": taken = count
             case "confab_media_packets_forwarded": forwarded = count
+            case "confab_media_packets_relayed_total": relayed = count
             case "confab_media_packets_dropped": dropped = count
             case "confab_media_datagrams_unsent": unsent = count
             default:
@@ -37,6 +40,15 @@ struct LoadCounters: Sendable {
                 }
             }
         }
+    }
+
+    /// Adds the counters of another server, without its waits.
+    static func += (total: inout LoadCounters, other: LoadCounters) {
+        total.taken += other.taken
+        total.forwarded += other.forwarded
+        total.relayed += other.relayed
+        total.dropped += other.dropped
+        total.unsent += other.unsent
     }
 
     /// Returns the number of waits in each bucket since earlier counters. The last bucket has no bound.

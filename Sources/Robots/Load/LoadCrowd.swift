@@ -13,6 +13,8 @@ final class LoadCrowd: @unchecked Sendable {
         var room: Int
         var publishes: Bool
         var watches: Bool
+        /// The place of the client's node among the servers.
+        var node: Int
         var seat: any LoadSeat
     }
 
@@ -22,7 +24,7 @@ final class LoadCrowd: @unchecked Sendable {
     private var seats: [Seat] = []
     /// The streams of each room, with the index of the publisher in `seats`. The index is nil if the publisher belongs
     /// to another crowd.
-    private var streams: [Int: [(seat: Int?, stream: LoadStream)]] = [:]
+    private var streams: [Int: [(seat: Int?, node: Int, stream: LoadStream)]] = [:]
     private var senders: [RobotConnection] = []
     private var receivers: [RobotConnection] = []
     private var ports: Set<UInt16> = []
@@ -50,7 +52,8 @@ final class LoadCrowd: @unchecked Sendable {
         seats = try await each(plan.indices, atOnce: atOnce) { [firstNumber] number in
             let (room, publishes, watches) = plan[number]
             let seat = try await target.enter(room: room, number: firstNumber + number)
-            return Seat(room: room, publishes: publishes, watches: watches, seat: seat)
+            let node = target.node(room: room, number: firstNumber + number)
+            return Seat(room: room, publishes: publishes, watches: watches, node: node, seat: seat)
         }
     }
 
@@ -65,7 +68,7 @@ final class LoadCrowd: @unchecked Sendable {
         }
         for (number, (connection, stream)) in made {
             senders.append(connection)
-            streams[seats[number].room, default: []].append((number, stream))
+            streams[seats[number].room, default: []].append((number, seats[number].node, stream))
         }
     }
 
@@ -78,29 +81,42 @@ final class LoadCrowd: @unchecked Sendable {
 
     /// Makes the streams of another crowd visible to the subscribers of this crowd.
     func see(_ other: LoadCrowd) {
-        for (room, some) in other.streams { streams[room, default: []] += some.map { (nil, $0.stream) } }
+        for (room, some) in other.streams { streams[room, default: []] += some.map { (nil, $0.node, $0.stream) } }
     }
 
-    func watch(atOnce: Int) async throws {
+    /// - Parameter measuresPaths: whether to measure the media between the nodes of a cluster.
+    func watch(atOnce: Int, measuresPaths: Bool = false) async throws {
         let (seats, streams, loop, box) = (seats, streams, loop, box)
         let numbers = seats.indices.filter { seats[$0].watches }
         receivers = try await each(numbers, atOnce: atOnce) { number in
-            let others = (streams[seats[number].room] ?? []).filter { $0.seat != number }.map(\.stream)
-            return try await seats[number].seat.watch(others, on: loop, meter: box)
+            let others = (streams[seats[number].room] ?? []).filter { $0.seat != number }
+            let connection = try await seats[number].seat.watch(others.map(\.stream), on: loop, meter: box)
+            guard measuresPaths else { return connection }
+            let (nodes, mids) = (others.map(\.node), others.indices.map { MidPair(slot: $0) })
+            try await loop.run { box.meter.paths.measure(connection, mids, from: nodes, to: seats[number].node) }
+            return connection
         }
     }
 
+    /// Returns what was measured of the media between the nodes of a cluster.
+    func paths() async throws -> [LoadPathReport] {
+        try await loop.run { [box, loop] in box.meter.paths.reports(at: loop.now) }
+    }
+
     /// Lets clients join the first room one at a time, and returns how long each took to receive a first frame of
-    /// every stream. Returns no times if the target does not measure this.
-    func visits(_ count: Int, to target: some LoadTarget) async throws -> [MediaInterval] {
-        var times: [MediaInterval] = []
+    /// every stream. Returns none if the target does not measure this.
+    ///
+    /// - Parameter pause: the time before each of them.
+    func visits(_ count: Int, to target: some LoadTarget, pause: Duration) async throws -> [LoadVisit] {
+        var visits: [LoadVisit] = []
         let streams = (streams[0] ?? []).map(\.stream)
-        for number in 0..<count {
-            let time = try await target.visit(room: 0, number: seats.count + number, streams, on: loop)
+        for number in seats.count..<seats.count + count {
+            if pause > .zero { try await Task.sleep(for: pause) }
+            let time = try await target.visit(room: 0, number: number, streams, on: loop)
             guard let time else { break }
-            times.append(time)
+            visits.append(LoadVisit(node: target.node(room: 0, number: number), time: time))
         }
-        return times
+        return visits
     }
 
     func leave() async {
@@ -166,23 +182,25 @@ final class LoadCrowd: @unchecked Sendable {
 
     // MARK: Counting
 
-    func sample(_ server: LoadProcess?, serverPorts: Set<UInt16>, isBeginning: Bool) async throws -> LoadSample {
+    /// - Parameter servers: the servers' processes, or none if they are unknown.
+    func sample(_ servers: [LoadProcess], serverPorts: Set<UInt16>, isBeginning: Bool) async throws -> LoadSample {
         if ports.isEmpty {
             ports = try await loop.run { [receivers, loop] in Set(receivers.compactMap { loop.port(of: $0) }) }
         }
         let drops = DatagramDrops.rows()
         let robotDrops = drops.filter { ports.contains($0.port) }.reduce(0) { $0 + $1.drops }
         let serverDrops = drops.filter { serverPorts.contains($0.port) }.reduce(0) { $0 + $1.drops }
-        var sample = try await loop.run { [box] in self.count(box.meter, isBeginning, server) }
+        var sample = try await loop.run { [box] in self.count(box.meter, isBeginning, servers) }
         (sample.robotDrops, sample.serverDrops) = (robotDrops, serverDrops)
         sample.machineDrops = DatagramDrops.backlog()
         return sample
     }
 
-    private func count(_ meter: LoadMeter, _ isBeginning: Bool, _ server: LoadProcess?) -> LoadSample {
+    private func count(_ meter: LoadMeter, _ isBeginning: Bool, _ servers: [LoadProcess]) -> LoadSample {
         var sample = LoadSample()
         sample.at = .monotonic
-        sample.serverSeconds = server?.processorSeconds() ?? .nan
+        sample.nodeSeconds = servers.map { $0.processorSeconds() }
+        sample.serverSeconds = servers.isEmpty ? .nan : sample.nodeSeconds.reduce(0, +)
         sample.robotSeconds = LoadProcess(id: getpid()).processorSeconds()
         for reception in receivers.lazy.flatMap(\.receptions) {
             sample.received += Int64(reception.packets)
@@ -196,7 +214,10 @@ final class LoadCrowd: @unchecked Sendable {
         }
         sample.robotUnsent = loop.unsent
         sample.broken = meter.failures.count
-        if isBeginning { meter.delays = DelayHistogram() }
+        if isBeginning {
+            meter.delays = DelayHistogram()
+            meter.paths.begin(at: sample.at)
+        }
         meter.isMeasuring = isBeginning
         sample.delays = meter.delays
         return sample

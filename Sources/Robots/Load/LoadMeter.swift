@@ -54,16 +54,20 @@ final class LoadMeter: RobotHandler {
     /// The number of retransmissions.
     private(set) var retransmissions: UInt64 = 0
     var delays = DelayHistogram()
+    /// The media between the nodes of a cluster. Measures nothing if there is one server.
+    let paths = LoadPaths()
     /// Whether delays are recorded.
     var isMeasuring = false
     private(set) var connected = 0
     private(set) var failures: [String] = []
 
     func received(_ packet: RobotPacket, of reception: RobotReception, over connection: RobotConnection) {
+        paths.count(packet, of: reception, isMeasuring: isMeasuring)
         guard !packet.isRetransmission else { return retransmissions &+= 1 }
         packets &+= 1
         guard isMeasuring, let sent = LoadSource.sentAt(packet.payload, reception.kind) else { return }
         delays.add(packet.at - sent)
+        paths.add(packet.at - sent, of: reception)
     }
 
     func stateChanged(of connection: RobotConnection) {

@@ -57,6 +57,9 @@ public struct LoadReport: Codable, Sendable {
     public var broken = 0
     /// The number of times that the load test itself was too late to send.
     public var pauses = 0
+    /// The nodes of a cluster under load, and the media between them; nil if there was one server.
+    public var nodes: [LoadNodeReport]?
+    public var paths: [LoadPathReport]?
 
     public var packetsPerSecond: Double { seconds > 0 ? Double(received) / seconds : 0 }
 }

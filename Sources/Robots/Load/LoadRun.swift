@@ -10,15 +10,17 @@ public struct LoadRun: Sendable {
     public var packets = LoadPackets.uniform
     /// The length of the measured window in seconds.
     public var seconds: Int
-    /// The server's process id, if the server runs on this computer.
+    /// The server's process id, if the server runs on this computer. The nodes of a cluster have their own.
     public var process: Int32?
-    /// The URL of the server's metrics, if they are readable.
+    /// The URL of the server's metrics, if they are readable. The nodes of a cluster have their own.
     public var metrics: String?
     /// The pause between the last client's joining and the start of the measured window, so that the cost of connecting is
     /// not measured.
     public var settling: Duration = .seconds(3)
     /// The number of clients that join after the measurement, one at a time.
     public var visits = 40
+    /// The pause before each of them in a cluster. Meanwhile a node stops requesting streams that none of its clients receives.
+    private static let visitPause: Duration = .seconds(1)
     /// Called before the measured window, when all subscribers receive media, for example to begin recording the rooms.
     public var onFlowing: @Sendable () async throws -> Void = {}
     /// Called after the measured window, with all clients still connected.
@@ -39,19 +41,31 @@ public struct LoadRun: Sendable {
     public func run(
         confab server: String, admit: @escaping @Sendable (_ room: Int) throws -> Admission
     ) async throws -> LoadReport {
-        try await run(ConfabLoad(server: server, admit: admit), name: "confab")
+        try await run(ConfabLoad(server: server, admit: admit), name: "confab", at: [node(server)])
     }
 
     /// Measures rooms of a Confab server that all clients join by name.
     public func run(rooms server: String) async throws -> LoadReport {
-        try await run(RoomLoad(server: server, size: shape.members), name: "confab rooms")
+        try await run(rooms: [node(server)])
     }
 
-    func run(_ target: some LoadTarget, name: String) async throws -> LoadReport {
+    /// Measures rooms that all clients join by name, on one server or on the nodes of a cluster. If rooms are to span nodes, relays between
+    /// all of them must be connected.
+    ///
+    /// - Parameter nodes: at least one. Their process ids and metrics are those that are read.
+    public func run(rooms nodes: [LoadNode], spread: LoadSpread = .clients) async throws -> LoadReport {
+        let size = shape.publishers + shape.subscribers + shape.members
+        let target = RoomLoad(servers: nodes.map(\.server), spread: spread, size: size)
+        return try await run(target, name: "confab rooms", at: nodes)
+    }
+
+    private func node(_ server: String) -> LoadNode { LoadNode(server: server, process: process, metrics: metrics) }
+
+    private func run(_ target: some LoadTarget, name: String, at nodes: [LoadNode]) async throws -> LoadReport {
         let loop = try RobotLoop(yields: true)
         let crowd = LoadCrowd(loop: loop, packets: packets)
         do {
-            let report = try await measure(target, crowd, name)
+            let report = try await measure(target, crowd, name, nodes)
             await crowd.leave()
             await target.leave()
             return report
@@ -62,9 +76,12 @@ public struct LoadRun: Sendable {
         }
     }
 
-    private func measure(_ target: some LoadTarget, _ crowd: LoadCrowd, _ name: String) async throws -> LoadReport {
-        let server = process.map { LoadProcess(id: $0) }
-        let empty = server?.residentBytes() ?? .nan
+    private func measure(
+        _ target: some LoadTarget, _ crowd: LoadCrowd, _ name: String, _ nodes: [LoadNode]
+    ) async throws -> LoadReport {
+        let servers = nodes.compactMap(\.process).map { LoadProcess(id: $0) }
+        let isCluster = nodes.count > 1
+        let empty = Self.residentBytes(servers)
         progress("Connecting publishers: \(shape.senders)")
         try await crowd.fill(shape, by: target, atOnce: Self.maxAtOnce)
         try await crowd.publish(atOnce: Self.maxAtOnce)
@@ -72,36 +89,60 @@ public struct LoadRun: Sendable {
         // Wait, so that memory is measured after the server's one-time allocations, which would otherwise be counted for
         // subscribers.
         try await Task.sleep(for: settling)
-        let before = server?.residentBytes() ?? .nan
+        let before = Self.residentBytes(servers)
         progress("Connecting subscribers: \(shape.receivers)")
-        try await crowd.watch(atOnce: Self.maxAtOnce)
+        try await crowd.watch(atOnce: Self.maxAtOnce, measuresPaths: isCluster)
         try await crowd.connected(shape.senders + shape.receivers)
         try await crowd.flowing(shape.receivers)
         try await onFlowing()
         try await Task.sleep(for: settling)
         progress("Measuring for \(seconds) s")
-        let ports = server?.datagramPorts() ?? []
+        let ports = servers.reduce(into: Set<UInt16>()) { $0.formUnion($1.datagramPorts()) }
         // Read the counters outside the window, because reading them costs the server CPU time.
-        let counters = try await counters()
-        var start = try await crowd.sample(server, serverPorts: ports, isBeginning: true)
-        start.counters = counters
+        let counters = try await Self.counters(of: nodes)
+        var start = try await crowd.sample(servers, serverPorts: ports, isBeginning: true)
+        start.add(counters)
         try await Task.sleep(for: .seconds(seconds))
-        var end = try await crowd.sample(server, serverPorts: ports, isBeginning: false)
-        end.counters = try await self.counters()
+        var end = try await crowd.sample(servers, serverPorts: ports, isBeginning: false)
+        let paths = try await isCluster ? crowd.paths() : nil
+        end.add(try await Self.counters(of: nodes))
         try await onMeasured()
         var report = LoadReport(from: start, to: end, fanOut: Int64(shape.flows / max(1, shape.senders)))
         (report.target, report.packets) = (name, packets.rawValue)
         (report.publishers, report.subscribers) = (shape.senders, shape.receivers)
-        let after = server?.residentBytes() ?? .nan
+        report.paths = paths
+        let after = Self.residentBytes(servers)
         report.memoryPerSubscriber = (after - before) / 1000 / Double(max(1, shape.receivers))
         report.memoryPerClient = (after - empty) / 1000 / Double(max(1, shape.clients))
-        report.noteVisits(try await crowd.visits(visits, to: target))
+        let pause = isCluster ? Self.visitPause : .zero
+        let visited = try await crowd.visits(visits, to: target, pause: pause)
+        report.noteVisits(visited.map(\.time))
+        if isCluster {
+            report.nodes = nodes.enumerated().map { place, node in
+                LoadNodeReport(node, at: place, from: start, to: end, visited)
+            }
+        }
         return report
     }
 
-    private func counters() async throws -> LoadCounters {
-        guard let metrics else { return LoadCounters() }
-        return try await LoadCounters.read(metrics)
+    /// Returns the resident memory of all servers together; NaN if the processes are unknown.
+    private static func residentBytes(_ servers: [LoadProcess]) -> Double {
+        servers.isEmpty ? .nan : servers.reduce(0) { $0 + $1.residentBytes() }
+    }
+
+    /// Returns the counters of each node whose metrics are readable.
+    private static func counters(of nodes: [LoadNode]) async throws -> [LoadCounters] {
+        var all: [LoadCounters] = []
+        for metrics in nodes.compactMap(\.metrics) { all.append(try await LoadCounters.read(metrics)) }
+        return all
+    }
+}
+
+extension LoadSample {
+    /// Adds the counters of the servers.
+    fileprivate mutating func add(_ all: [LoadCounters]) {
+        nodeCounters = all
+        counters = all.reduce(into: LoadCounters()) { $0 += $1 }
     }
 }
 
@@ -109,6 +150,6 @@ extension LoadRun {
     /// Measures Janus' VideoRoom.
     /// - Parameter server: the URL of Janus' API, such as `http://127.0.0.1:8088/janus`.
     public func run(janus server: String) async throws -> LoadReport {
-        try await run(try await JanusLoad(server, rooms: shape.rooms), name: "janus")
+        try await run(try await JanusLoad(server, rooms: shape.rooms), name: "janus", at: [node(server)])
     }
 }

@@ -15,7 +15,13 @@ struct LoadSample: Sendable {
     var robotUnsent = 0
     var serverDrops: UInt64 = 0
     var machineDrops: UInt64 = 0
+    /// The counters of all servers together.
     var counters = LoadCounters()
+    /// The counters of each server, or none if they are not readable.
+    var nodeCounters: [LoadCounters] = []
+    /// The CPU time of all servers together.
     var serverSeconds = 0.0
+    /// The CPU time of each server, or none if the processes are unknown.
+    var nodeSeconds: [Double] = []
     var robotSeconds = 0.0
 }

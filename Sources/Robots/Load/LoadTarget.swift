@@ -5,6 +5,8 @@ import RTC
 protocol LoadTarget: Sendable {
     /// Adds a client to a room. `number` is the client's index among all clients.
     func enter(room: Int, number: Int) async throws -> any LoadSeat
+    /// Returns the place of a client's node among the servers of a cluster; 0 if there is one server.
+    func node(room: Int, number: Int) -> Int
     /// Adds a client that only subscribes, and removes it once it has received a first frame of all streams.
     /// - Returns: the time from joining to the first frame of all streams; nil if this target does not measure it.
     func visit(room: Int, number: Int, _ streams: [LoadStream], on loop: RobotLoop) async throws -> MediaInterval?
@@ -13,6 +15,8 @@ protocol LoadTarget: Sendable {
 }
 
 extension LoadTarget {
+    func node(room: Int, number: Int) -> Int { 0 }
+
     func visit(room: Int, number: Int, _ streams: [LoadStream], on loop: RobotLoop) async throws -> MediaInterval? {
         nil
     }

@@ -3,26 +3,38 @@ import Peers
 import RTC
 import Wire
 
-/// Rooms of a Confab server as the target of a load test. All clients join by name, as people do, and publish three
-/// simulcast layers.
+/// Rooms of a Confab server, or of the nodes of a cluster, as the target of a load test. All clients join by name, as people do, and
+/// publish three simulcast layers.
 struct RoomLoad: LoadTarget {
-    let server: String
+    let servers: [String]
+    let spread: LoadSpread
     /// The capacity of each room: its clients, and one visitor.
     let capacity: Int
     /// A random prefix of the rooms' names, so that they differ from those of other load tests on the same server.
     let prefix: String
 
-    init(server: String, size: Int) {
-        (self.server, capacity) = (server, size + 1)
+    /// - Parameters:
+    ///   - servers: the URLs of at least one server.
+    ///   - size: the number of clients in each room.
+    init(servers: [String], spread: LoadSpread, size: Int) {
+        (self.servers, self.spread, capacity) = (servers, spread, size + 1)
         var generator = SystemRandomNumberGenerator()
         prefix = "bench-\(String(generator.next() as UInt64, radix: 36))"
     }
 
     func enter(room: Int, number: Int) async throws -> any LoadSeat { try await join(room, number) }
 
+    func node(room: Int, number: Int) -> Int {
+        switch spread {
+        case .clients: number % servers.count
+        case .rooms: room % servers.count
+        }
+    }
+
     private func join(_ room: Int, _ number: Int) async throws -> RoomSeat {
         var hello = Hello()
         hello.client = "confab-bench"
+        let server = servers[node(room: room, number: number)]
         let source = try LoadAddress.of(number, at: server)
         let client = try await RobotClient.connect(to: server, hello: hello, from: source)
         var options = RoomChanges()

@@ -26,14 +26,16 @@ const passedOn = ['CONFAB_WEB_DIRECTORY', 'CONFAB_LOG_LEVEL'];
  * @param {string[]} [options.flags] more command line flags
  * @param {string} [options.binary] the executable; otherwise the variable CONFAB_BINARY names it
  * @param {import('./namespace.mjs').Machine} [options.machine] where it runs
+ * @param {(dataFolder: string) => Promise<void>} [options.prepare] called before the first start, when the folder does not exist
  * @returns {Promise<Server>}
  */
-export async function startServer({ env = {}, port = 0, flags = [], binary = process.env.CONFAB_BINARY, machine } = {}) {
+export async function startServer({ env = {}, port = 0, flags = [], binary = process.env.CONFAB_BINARY, machine, prepare } = {}) {
   const advice = '"scripts/test browser" builds it and runs these tests; CONFAB_BINARY names one that is built';
   if (!binary) throw new Error(`which server? ${advice}`);
   await access(binary).catch(() => { throw new Error(`there is no server at ${binary}: ${advice}`); });
   const server = new Server(binary, env, port, flags, await temporaryFolder('server'), machine);
   try {
+    await prepare?.(server.dataFolder);
     await server.start();
   } catch (error) {
     await server.close();

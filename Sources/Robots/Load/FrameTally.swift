@@ -1,0 +1,60 @@
+/// Counts the frames of one received video: how many are complete, and how many packets never arrived.
+///
+/// A server numbers the packets of a subscriber one after the other, and the last packet of a frame has the marker bit (RFC 7741
+/// §4.1). A packet can arrive late, as a retransmission.
+struct FrameTally: Equatable, Sendable {
+    /// A packet is missing for good when more than this number of later ones have arrived.
+    static let mostWaiting = 128
+    /// A larger step in the numbers is not a loss: the numbers begin again.
+    static let mostAhead: Int64 = 10_000
+
+    /// The number of frames of which all packets have arrived.
+    private(set) var complete = 0
+    /// The number of frames of which a packet is missing for good.
+    private(set) var incomplete = 0
+    /// The number of packets that are missing for good.
+    private(set) var missing = 0
+
+    /// The number of the first packet that was not counted yet; nil before the first packet.
+    private var next: Int64?
+    /// The packets that wait for an earlier one, by number. The value is true for the last packet of a frame.
+    private var waiting: [Int64: Bool] = [:]
+    /// Whether all counted packets of the current frame have arrived; nil if its beginning is unknown.
+    private var isWhole: Bool?
+
+    /// Counts a packet. Ignores one that arrived before, or that is missing for good.
+    ///
+    /// - Parameters:
+    ///   - number: the extended sequence number.
+    ///   - endsFrame: whether the packet has the marker bit.
+    mutating func add(_ number: Int64, endsFrame: Bool) {
+        var expected = next ?? number
+        guard number >= expected else { return }
+        if number - expected > Self.mostAhead { (expected, isWhole, waiting) = (number, nil, [:]) }
+        waiting[number] = endsFrame
+        while !waiting.isEmpty {
+            if let endsFrame = waiting.removeValue(forKey: expected) {
+                if endsFrame { endFrame() }
+            } else if waiting.count > Self.mostWaiting {
+                missing += 1
+                if isWhole != nil { isWhole = false }
+            } else {
+                break
+            }
+            expected += 1
+        }
+        next = expected
+    }
+
+    private mutating func endFrame() {
+        switch isWhole {
+        case true?: complete += 1
+        case false?: incomplete += 1
+        case nil: break
+        }
+        isWhole = true
+    }
+
+    /// Sets the counts to zero, and continues with the current frame.
+    mutating func beginCounting() { (complete, incomplete, missing) = (0, 0, 0) }
+}

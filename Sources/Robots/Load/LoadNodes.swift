@@ -1,0 +1,91 @@
+import RTC
+
+/// A server under load. Several of them are the nodes of one cluster.
+public struct LoadNode: Sendable {
+    public var server: String
+    /// The server's process id, if it runs on this computer.
+    public var process: Int32?
+    /// The URL of the server's metrics, if they are readable.
+    public var metrics: String?
+
+    public init(server: String, process: Int32? = nil, metrics: String? = nil) {
+        (self.server, self.process, self.metrics) = (server, process, metrics)
+    }
+}
+
+/// How the clients of a load test are distributed among the nodes of a cluster.
+public enum LoadSpread: String, CaseIterable, Sendable {
+    /// The clients of each room connect to the nodes in turns, so that the room spans all nodes.
+    case clients
+    /// All clients of a room connect to one node. Rooms take turns.
+    case rooms
+}
+
+/// What a load test has measured of one node of a cluster.
+public struct LoadNodeReport: Codable, Sendable {
+    public var server = ""
+    /// The CPU time of the server process in the measured window, in seconds; NaN if it is unknown.
+    public var processorSeconds = Double.nan
+    /// The number of media packets in the measured window: from clients, sent to clients, and sent to other nodes. Zero if the metrics are not
+    /// readable.
+    public var taken: Int64 = 0
+    public var forwarded: Int64 = 0
+    public var relayed: Int64 = 0
+    /// The number of clients that joined the first room at this node after the measurement, and how long they waited for a first frame of
+    /// every stream, in milliseconds: the median, and the longest time.
+    public var visits = 0
+    public var firstFramesMedian = 0.0
+    public var firstFramesMost = 0.0
+}
+
+extension LoadNodeReport {
+    /// - Parameter place: the node's place among the servers.
+    init(_ node: LoadNode, at place: Int, from start: LoadSample, to end: LoadSample, _ visits: [LoadVisit]) {
+        self.init()
+        server = node.server
+        if start.nodeSeconds.indices.contains(place), end.nodeSeconds.indices.contains(place) {
+            processorSeconds = end.nodeSeconds[place] - start.nodeSeconds[place]
+        }
+        if start.nodeCounters.indices.contains(place), end.nodeCounters.indices.contains(place) {
+            let (before, after) = (start.nodeCounters[place], end.nodeCounters[place])
+            taken = after.taken - before.taken
+            forwarded = after.forwarded - before.forwarded
+            relayed = after.relayed - before.relayed
+        }
+        let times = visits.filter { $0.node == place }.map(\.time.inMilliseconds).sorted()
+        self.visits = times.count
+        if let most = times.last { (firstFramesMedian, firstFramesMost) = (times[times.count / 2], most) }
+    }
+}
+
+/// What a load test has measured of the media on one path: from the clients of one node to those of the same or another node.
+public struct LoadPathReport: Codable, Sendable, Equatable {
+    /// The nodes of the publishers and of the subscribers, by their places among the servers, counted from 1.
+    public var from: Int
+    public var to: Int
+    /// The number of packets that arrived, without retransmissions.
+    public var packets = 0
+    /// The number of packets that arrived as retransmissions.
+    public var retransmissions = 0
+    /// The number of video packets that did not arrive.
+    public var missing = 0
+    /// The number of frames, and how many of them are not complete.
+    public var frames = 0
+    public var incompleteFrames = 0
+    /// The longest time in which a subscriber received no packet of a video, in milliseconds.
+    public var longestGap = 0.0
+    /// The delay of packets from sending to receiving, in milliseconds: the median, the 99th percentile and the maximum.
+    public var delayMedian = 0.0
+    public var delay99 = 0.0
+    public var delayMost = 0.0
+
+    init(from: Int, to: Int) { (self.from, self.to) = (from, to) }
+}
+
+/// A client that joined after the measurement.
+struct LoadVisit: Sendable {
+    /// The place of its node among the servers.
+    let node: Int
+    /// From joining to a first frame of every stream.
+    let time: MediaInterval
+}

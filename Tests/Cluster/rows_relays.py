@@ -1,0 +1,125 @@
+"""Rows in which one room is on several nodes, and media crosses between them. Each function is one row; its first line is the title."""
+
+import time
+
+from programs import last, require, until
+from robots import ROOM_PREFIX, NodeRobots
+
+# From the start of a connection to the first frame of everyone.
+FIRST_FRAME_MILLISECONDS = 600
+# How much longer media takes to another node than to the same one.
+ADDED_MILLISECONDS = 2
+LOST_PERCENT = 5
+# The share of frames that may be incomplete although lost packets are sent again.
+INCOMPLETE_SHARE = 0.005
+# What a person notices as an interruption.
+GAP_MILLISECONDS = 1000
+
+
+def describe(paths):
+    """The delays of these paths, as text."""
+    return "; ".join(
+        f"n{path['from']} to n{path['to']} p50 {path['delayMedian']:.2f} ms, p99 {path['delay99']:.2f} ms" for path in paths)
+
+
+def mean_median(paths):
+    return sum(path["delayMedian"] for path in paths) / len(paths)
+
+
+def check_frames(report, paths):
+    """Checks that video has arrived on all of these paths, and prints what has not."""
+    frames, incomplete = (sum(path[name] for path in paths) for name in ("frames", "incompleteFrames"))
+    report.figure("frames across nodes that are not complete", f"{incomplete} of {frames}")
+    report.check(paths and all(path["frames"] for path in paths), "video arrives on each path between nodes")
+    return incomplete / max(1, frames)
+
+
+def see_across_nodes(cluster, report):
+    """People come to a room on other nodes: the first frame is there within 600 ms, although nobody on their node received it before"""
+    cluster.await_relays()
+    # Two members, on the first two nodes, and then visitors on all nodes in turns.
+    measured = NodeRobots(cluster.nodes, 3, ("--rooms", "1", "--size", "2"), visits=9).result()
+    for node, figures in zip(cluster.nodes, measured.by_node):
+        report.figure(
+            f"milliseconds until a visitor on {node.name} saw both members",
+            f"median {figures['firstFramesMedian']:.0f}, most {figures['firstFramesMost']:.0f}, of {figures['visits']}")
+    alone = measured.by_node[2]
+    report.check(alone["visits"] == 3, "three visitors came to the node without members")
+    report.check(
+        alone["firstFramesMedian"] < FIRST_FRAME_MILLISECONDS, f"they saw both within {FIRST_FRAME_MILLISECONDS} ms (median)")
+
+
+def hear_across_nodes(cluster, report):
+    """Four people in a room on two nodes get each other's media, at most 2 ms later than on one node"""
+    cluster.await_relays()
+    nodes = cluster.nodes[:2]
+    measured = NodeRobots(nodes, 10, ("--rooms", "1", "--size", "4")).result()
+    across, inside = measured.between(*nodes), measured.inside()
+    report.figure("delay across nodes", describe(across))
+    report.figure("delay on one node", describe(inside))
+    added = mean_median(across) - mean_median(inside)
+    report.figure("milliseconds that a relay adds, at the median", round(added, 2))
+    report.check(added < ADDED_MILLISECONDS, f"a relay adds less than {ADDED_MILLISECONDS} ms")
+    report.check(check_frames(report, across) == 0, "all frames are complete")
+    relayed = [figures["relayed"] for figures in measured.by_node]
+    report.figure("packets that each node sent to the other one", relayed)
+    report.check(all(relayed), "media crossed in both directions")
+
+
+def lose_packets_between_nodes(cluster, report):
+    """5 % of the UDP packets between two nodes are lost: they are sent again, and frames are complete"""
+    cluster.await_relays()
+    nodes = cluster.nodes[:2]
+    robots = NodeRobots(nodes, 15, ("--rooms", "1", "--size", "4"))
+    robots.await_measuring()
+    nodes[0].machine.lose(LOST_PERCENT, [nodes[1].machine])
+    measured = robots.result()
+    nodes[0].machine.mend()
+    across = measured.between(*nodes)
+    late, packets = (sum(path[name] for path in across) for name in ("retransmissions", "packets"))
+    report.figure("packets that arrived late, because they were lost between the nodes before", f"{late} of {late + packets}")
+    report.figure("delay across nodes", describe(across))
+    report.check(all(path["retransmissions"] for path in across), "packets were lost, and sent again, on each path")
+    share = check_frames(report, across)
+    report.check(share < INCOMPLETE_SHARE, f"more than {1 - INCOMPLETE_SHARE:.1%} of the frames are complete")
+    for node in nodes:
+        report.measure(f"the relays of {node.name} are connected", node.require_relays, 1)
+
+
+def lose_a_node_of_a_room(cluster, report):
+    """A room is on three nodes, and one that does not have the room is killed: the streams between the others continue"""
+    cluster.await_relays()
+    robots = NodeRobots(cluster.nodes, 12, reads_nodes=False)
+    robots.await_measuring()
+    start = time.monotonic()
+    owner = until(lambda: require(owner_of_robots(cluster), "Redis does not say where the robots' room is"), 5)
+    report.figure("the room is on", f"n{owner}")
+    lost = next(node for node in cluster.nodes if node.number != owner)
+    last(2, start)  # So that the measurement has packets from before.
+    lost.program.kill()
+    killed = time.monotonic()
+    measured = robots.result()
+    others = [node for node in cluster.nodes if node is not lost]
+    paths = measured.between(*others)
+    report.figure(
+        "longest time without a packet of a video, in ms",
+        ", ".join(f"n{path['from']} to n{path['to']} {path['longestGap']:.0f}" for path in paths))
+    report.check(check_frames(report, paths) == 0, "all frames between the others are complete")
+    report.check(
+        all(path["longestGap"] < GAP_MILLISECONDS for path in paths), f"no video between them stops for {GAP_MILLISECONDS} ms")
+    lost.program.start()
+    lost.await_ready()
+    report.figure("seconds from its end until it is ready again", round(time.monotonic() - killed, 1))
+    for node in cluster.nodes:
+        report.measure(f"the relays of {node.name} are connected again", node.require_relays, 20)
+
+
+def owner_of_robots(cluster):
+    """The number of the node that has the robots' room, or None."""
+    rooms = cluster.redis.rooms(ROOM_PREFIX)
+    return cluster.redis.owner_of_room(rooms[0]) if rooms else None
+
+
+ALL = [see_across_nodes, hear_across_nodes, lose_packets_between_nodes, lose_a_node_of_a_room]
+for row in ALL:
+    row.needs_relays = True
