@@ -100,13 +100,14 @@ final class Relay {
         heartbeatAt = nil
         for client in pulled.all { receiver.pull(client, now: now) }
         report(.connected(id, true))
+        // An attempt begins with all layers. While there is no connection, the relay carries none of them.
+        noteThinning()
     }
 
     private func end(now: MediaTime) {
         sender?.end()
         receiver?.end(now: now)
         (sender, receiver) = (nil, nil)
-        noteThinning()
         report(.connected(id, false))
     }
 

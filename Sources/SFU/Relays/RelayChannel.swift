@@ -1,7 +1,7 @@
 import RTC
 
-/// A channel of the sending end: the numbers of its two SSRCs, which continue when another encoding takes the channel, and the encoding that
-/// it carries.
+/// A channel of the sending end: the numbers of its two SSRCs, which continue when another encoding takes the channel, and the
+/// encoding that it carries.
 final class RelayChannel {
     let number: UInt16
     let ssrc: UInt32
@@ -14,6 +14,8 @@ final class RelayChannel {
     private var sent: Int64 = 0
     /// How many of them had been sent and had arrived as of the latest report about the encoding. The latter is up to a constant.
     private var reported: (sent: Int64, arrived: Int64)?
+    /// The number of packets that were sent before the latest interruption of the relay.
+    private var sentBefore: Int64 = 0
     /// The codecs of the feed's track when `listed` was computed.
     private var codecs: [Codec] = []
     /// The same codecs as the other node knows them, with payload types of retransmissions.
@@ -34,14 +36,23 @@ final class RelayChannel {
 
     func noteSent() { sent &+= 1 }
 
+    /// Continues after an interruption of the relay. What it has cost says nothing about what the network can carry, so the packets
+    /// that were sent before do not count as losses.
+    func resume() {
+        numbers.begin()
+        (reported, sentBefore) = (nil, sent)
+    }
+
     /// Returns how many packets were sent between this report and the one before it, and how many of them did not arrive. What
-    /// the publisher's connection has lost leaves gaps in the numbers, but was not sent, so it does not count. Nil for the first report about
-    /// an encoding, and for one that cannot be right.
+    /// the publisher's connection has lost leaves gaps in the numbers, but was not sent, so it does not count. Nil for the first
+    /// report about an encoding or after an interruption, and for one that cannot be right.
     func measure(_ block: RTCP.ReportBlock) -> (sent: Int64, lost: Int64)? {
         guard feed != nil else { return nil }
         // These were sent after the newest packet that had arrived.
         let ahead = Int64(numbers.latest &- UInt16(truncatingIfNeeded: block.highestSequenceNumber))
         let latest = (sent: sent &- ahead, arrived: Int64(block.highestSequenceNumber) - Int64(block.lost))
+        // As long as nothing new has arrived, losses of the interruption would follow.
+        guard latest.sent > sentBefore else { return nil }
         defer { self.reported = latest }
         guard let former = reported else { return nil }
         let (passed, arrived) = (latest.sent &- former.sent, latest.arrived - former.arrived)

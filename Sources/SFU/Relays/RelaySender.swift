@@ -125,7 +125,7 @@ final class RelaySender {
     func resume(now: MediaTime) {
         isPaused = false
         for case let channel? in channels {
-            channel.numbers.begin()
+            channel.resume()
             guard let feed = channel.feed, feed.track.kind == .video else { continue }
             feed.keyframes.subscriberElsewhere(.start, now: now)
             feed.track.requestKeyframeSoon()

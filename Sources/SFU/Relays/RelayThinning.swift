@@ -4,7 +4,7 @@ import RTC
 ///
 /// The losses are those of packets that were sent over the relay, as the other node's receiver reports show them. Both directions of
 /// a level have a delay: a level begins after two lossy windows in a row, and ends after a calm time. If losses return soon after a
-/// layer was offered again, the calm time doubles, so that a slow network is not overloaded every few seconds.
+/// layer was offered again, the calm time doubles once, so that a slow network is not overloaded every few seconds.
 struct RelayThinning: Equatable, Sendable {
     /// The share of packets above which a window is lossy, and the share up to which it is calm. Anything between changes nothing.
     static let (lossyShare, calmShare) = (0.05, 0.02)
@@ -32,6 +32,7 @@ struct RelayThinning: Equatable, Sendable {
     private var lossyCount = 0
     private var calmSince: MediaTime?
     private var neededCalm = RelayThinning.shortestCalm
+    /// When a layer was last offered again; nil once losses have returned.
     private var restoredAt: MediaTime?
 
     init() {}
@@ -76,6 +77,8 @@ struct RelayThinning: Equatable, Sendable {
             let next = (level + 1...Self.maxLevel).first(where: drops)
         else { return false }
         if let restoredAt, now - restoredAt < Self.probation { neededCalm = min(neededCalm * 2, Self.longestCalm) }
+        // The drops that follow without a calm time have the same cause.
+        restoredAt = nil
         (level, lossyCount) = (next, 0)
         begin(at: now + Self.settling)
         return true

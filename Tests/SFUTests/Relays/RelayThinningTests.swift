@@ -35,6 +35,9 @@ struct RelayThinningTests {
     @Test("after losses that follow a layer that was offered again, the calm time doubles")
     func backOff() {
         #expect(changes([(5, 10), (13, 0), (7, 10), (25, 0)]) == ["5: 1", "18: 0", "25: 1", "48: 0"])
+        // However many layers they take: it is one return of losses.
+        let storm = changes([(5, 10), (13, 0), (21, 10), (90, 0)])
+        #expect(storm == ["5: 1", "18: 0", "25: 1", "32: 2", "39: 3", "62: 2", "85: 1", "108: 0"])
         // A minute later, the losses have another cause.
         #expect(changes([(5, 10), (60, 0), (5, 10), (14, 0)]).map { $0.suffix(3) } == [": 1", ": 0", ": 1", ": 0"])
     }
@@ -58,6 +61,47 @@ struct RelayThinningTests {
     @Test("a few packets say nothing")
     func fewPackets() {
         #expect(changes([(60, 5)], sent: 5) == [])
+    }
+
+    // MARK: What counts as lost
+
+    /// Returns what a channel counts as sent and as lost when a report arrives.
+    /// - Parameters:
+    ///   - newest: the newest number that has arrived.
+    ///   - lost: how many up to it have not.
+    private func measure(_ channel: RelayChannel, newest: UInt32, lost: Int32) -> [Int64]? {
+        let block = RTCP.ReportBlock(
+            ssrc: channel.ssrc, fractionLost: 0, lost: lost, highestSequenceNumber: newest, jitter: 0,
+            lastSenderReport: 0, delaySinceLastSenderReport: 0)
+        return channel.measure(block).map { [$0.sent, $0.lost] }
+    }
+
+    @Test("what an interruption of the relay has cost does not count, also if the first report afterwards is older")
+    func interruption() {
+        let (channel, track) = (RelayChannel(3), FeedTrack(mid: "v", kind: .video))
+        #expect(channel.begin(track.addFeed(rid: nil)) == true)
+        var sequence: Int64 = 500
+        func send(_ count: Int) {
+            for _ in 0..<count {
+                sequence += 1
+                let number = channel.numbers.number(sequence)
+                #expect(number != nil)
+                channel.noteSent()
+            }
+        }
+        send(100)
+        #expect(measure(channel, newest: 100, lost: 0) == nil, "the first report")
+        send(100)
+        #expect(measure(channel, newest: 200, lost: 10) == [100, 10])
+        // None of these arrive.
+        send(150)
+        channel.resume()
+        sequence += 75  // Not sent during the interruption.
+        send(50)
+        #expect(measure(channel, newest: 200, lost: 10) == nil, "nothing new has arrived")
+        #expect(measure(channel, newest: 400, lost: 160) == nil, "the first report of what was sent since")
+        send(100)
+        #expect(measure(channel, newest: 500, lost: 165) == [100, 5])
     }
 
     // MARK: Between two nodes
@@ -85,6 +129,56 @@ struct RelayThinningTests {
         call.room.network.filter = nil
         call.room.run(45_000)
         #expect(levels(call.room.server) == [1, 2, 1, 0] && slot.labels.last == 10, "\(slot.labels)")
+    }
+
+    @Test("a relay that is interrupted for some seconds offers all layers afterwards")
+    func interruptedRelay() throws {
+        let call = try SimulatedLayers(nodes: 2)
+        call.prefer(0, 1280, 720)
+        // Publishers that begin at different times report at different times, so their losses fall into several windows.
+        for _ in 0..<3 {
+            call.room.run(300)
+            let pair = try call.room.clients(2)
+            pair[1].subscribe(to: pair[0])
+        }
+        call.room.run(3000)
+        let nodes = Set(call.room.servers.map(\.address))
+        call.room.network.filter = { _, from, to in !(nodes.contains(from) && nodes.contains(to)) }
+        call.room.run(3000)
+        call.room.network.filter = nil
+        call.room.run(15_000)
+        let connected = call.room.server.relayChanges.compactMap { event -> Bool? in
+            if case .connected(_, let isConnected) = event { isConnected } else { nil }
+        }
+        #expect(connected == [true, false, true], "the relay was interrupted, and did not begin again")
+        #expect(levels(call.room.server).isEmpty)
+        #expect(try call.slot().labels.last == 10)
+    }
+
+    @Test("a relay that is lost while layers are not offered says so only when it is connected again")
+    func lostRelay() throws {
+        let call = try SimulatedLayers(nodes: 2)
+        call.prefer(0, 1280, 720)
+        call.room.run(3000)
+        let nodes = Set(call.room.servers.map(\.address))
+        var random = SeededGenerator(seed: 4)
+        var share = 8
+        call.room.network.filter = { _, from, to in
+            !(nodes.contains(from) && nodes.contains(to)) || Int.random(in: 0..<share, using: &random) > 0
+        }
+        let isThinned = call.room.network.run(for: .seconds(30)) { levels(call.room.server) == [1] }
+        #expect(isThinned)
+        // Nothing crosses until both ends have begun again.
+        share = 1
+        call.room.run(8000)
+        call.room.network.filter = nil
+        call.room.run(6000)
+        let relay = call.room.relay(to: 1)
+        #expect(
+            call.room.server.relayChanges == [
+                .connected(relay, true), .thinned(relay, layers: 1), .connected(relay, false),
+                .connected(relay, false), .connected(relay, true), .thinned(relay, layers: 0),
+            ])
     }
 
     @Test("what the publisher's own connection loses does not count")
