@@ -16,7 +16,7 @@ final class RelayConnection {
     /// Counts a client or an encoding that is beyond a limit.
     func reached(_ limit: RelayLimit) {
         switch limit {
-        case .clients: output.counters.relayClientsOverLimit &+= 1
+        case .clients, .demands: output.counters.relayClientsOverLimit &+= 1
         case .encodings: output.counters.relayEncodingsOverLimit &+= 1
         }
         onLimit(limit)

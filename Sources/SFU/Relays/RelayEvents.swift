@@ -51,8 +51,11 @@ public enum RelayEvent: Equatable, Sendable {
 
 /// What limits the streams in one direction of a relay. What is beyond a limit waits until there is room.
 public enum RelayLimit: Hashable, Sendable {
-    /// The clients whose streams are demanded: `RelayMessage.maxClients`.
+    /// The clients whose streams this end demands: `RelayMessage.maxClients`.
     case clients
+    /// The clients whose streams the other end demands: as many. Either that end does not keep to the limit, or a demand has overtaken
+    /// the end of another one. Nothing is sent of a client beyond the limit.
+    case demands
     /// The encodings that are sent at a time: `RelayChannels.count`.
     case encodings
 }

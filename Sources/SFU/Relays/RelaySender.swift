@@ -48,7 +48,7 @@ final class RelaySender {
     private func listing(of client: Key, now: MediaTime) -> RelayListing? {
         if let known = byClient[client] { return known }
         guard listings.count < RelayMessage.maxClients else {
-            connection.reached(.clients)
+            connection.reached(.demands)
             return nil
         }
         let listing = RelayListing(client, after: lastListing)

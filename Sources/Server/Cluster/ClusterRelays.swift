@@ -145,8 +145,10 @@ extension RelayLimit {
     /// Says what waits, for the log.
     func text(node: UInt16) -> String {
         switch self {
-        case .clients: "Streams of people on node \(node) wait: the relay carries those of as many people as it can."
-        case .encodings: "Streams of node \(node) wait: the relay carries as many as it can."
+        case .clients:
+            "The relay to node \(node) carries as many people's streams as it can. Those of others on that node wait."
+        case .demands: "Node \(node) demands the streams of more people than a relay carries."
+        case .encodings: "The relay to node \(node) carries as many streams as it can. Others wait."
         }
     }
 }

@@ -53,7 +53,7 @@ struct RelayLimitTests {
         for number in 0..<RelayMessage.maxClients + 2 {
             sender.receive(RelayDemand(client: stranger(number), number: 1, tracks: []), now: room.network.now)
         }
-        #expect(reached == [.clients, .clients] && room.router.counters.relayClientsOverLimit == 2)
+        #expect(reached == [.demands, .demands] && room.router.counters.relayClientsOverLimit == 2)
         sender.end(stranger(0), number: 2)
         sender.receive(
             RelayDemand(client: stranger(RelayMessage.maxClients), number: 1, tracks: []), now: room.network.now)
