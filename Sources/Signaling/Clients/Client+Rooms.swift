@@ -27,7 +27,8 @@ extension Client {
 
     private mutating func join(_ join: RoomVerb.Join, _ request: Request, _ context: inout Context) {
         guard room == nil, entering == nil else {
-            let error = WireError(.alreadyJoined, "You are in a room or waiting for one. Send room.leave first.")
+            let error = WireError(
+                .alreadyJoined, "You are in a room or waiting for one. Send room.leave, and wait for its answer.")
             return fail(error, re: request.re, &context)
         }
         var join = join

@@ -189,6 +189,27 @@ import Wire
         judge()
     }
 
+    @Test func aClientThatLeavesBeforeItsJoinIsAnsweredCannotJoinAgainUntilBothAre() throws {
+        let host = enter(at: 1)
+        let other = world.arrive(at: 2)
+        world.pass(.milliseconds(500))
+        let guest = try #require(other.guest)
+        let join = ClientMessage.room(.join(RoomVerb.Join(name: RoomName("kitchen"), displayName: "Ada")))
+        for message in [join, .room(.leave), join] { guest.say(message) }
+        world.pass(.milliseconds(500))
+        #expect(answers(other) == ["already_joined", "joined", "ok"])
+        let texts = other.news.compactMap { message -> String? in
+            if case .error(let failure) = message { failure.error.message } else { nil }
+        }
+        #expect(texts == ["You are in a room or waiting for one. Send room.leave, and wait for its answer."])
+        guest.say(join)
+        world.pass(.milliseconds(500))
+        #expect(answers(other).last == "joined")
+        other.leave()
+        host.leave()
+        judge()
+    }
+
     @Test func aClientThatLeavesIsAnsweredAlsoIfItsJoinIsRefused() throws {
         let host = world.arrive(at: 1)
         var changes = RoomChanges()
