@@ -25,7 +25,7 @@ import Testing
     }
 
     @Test("waits for a missing packet until many later ones have arrived") func missing() {
-        let last = 3 + Int64(FrameTally.mostWaiting)
+        let last = 3 + Int64(FrameTally.maxWaiting)
         expect(tally([0, 1, 2] + Array(4...last)), complete: 0)
         let late = tally([0, 1, 2] + Array(4...last + 1))
         expect(late, complete: Int(last + 1 - 5) / 3, incomplete: 1, missing: 1)
@@ -33,13 +33,13 @@ import Testing
     }
 
     @Test("takes a frame whose last packet is missing and the next one for one incomplete frame") func end() {
-        let later = Array(6...(6 + 3 * Int64(FrameTally.mostWaiting)))
+        let later = Array(6...(6 + 3 * Int64(FrameTally.maxWaiting)))
         let tally = tally([0, 1, 2, 3, 4] + later)
         #expect(tally.incomplete == 1 && tally.missing == 1)
     }
 
     @Test("begins again when the numbers do") func restart() {
-        let next = FrameTally.mostAhead + 9000
+        let next = FrameTally.maxAhead + 9000
         expect(tally(Array(0..<6) + Array(next..<next + 6)), complete: 1 + 1)
     }
 

@@ -4,9 +4,9 @@
 /// §4.1). A packet can arrive late, as a retransmission.
 struct FrameTally: Equatable, Sendable {
     /// A packet is missing for good when more than this number of later ones have arrived.
-    static let mostWaiting = 128
+    static let maxWaiting = 128
     /// A larger step in the numbers is not a loss: the numbers begin again.
-    static let mostAhead: Int64 = 10_000
+    static let maxAhead: Int64 = 10_000
 
     /// The number of frames of which all packets have arrived.
     private(set) var complete = 0
@@ -30,12 +30,12 @@ struct FrameTally: Equatable, Sendable {
     mutating func add(_ number: Int64, endsFrame: Bool) {
         var expected = next ?? number
         guard number >= expected else { return }
-        if number - expected > Self.mostAhead { (expected, isWhole, waiting) = (number, nil, [:]) }
+        if number - expected > Self.maxAhead { (expected, isWhole, waiting) = (number, nil, [:]) }
         waiting[number] = endsFrame
         while !waiting.isEmpty {
             if let endsFrame = waiting.removeValue(forKey: expected) {
                 if endsFrame { endFrame() }
-            } else if waiting.count > Self.mostWaiting {
+            } else if waiting.count > Self.maxWaiting {
                 missing += 1
                 if isWhole != nil { isWhole = false }
             } else {

@@ -182,8 +182,8 @@ final class LoadCrowd: @unchecked Sendable {
 
     // MARK: Counting
 
-    /// - Parameter servers: the servers' processes, or none if they are unknown.
-    func sample(_ servers: [LoadProcess], serverPorts: Set<UInt16>, isBeginning: Bool) async throws -> LoadSample {
+    /// - Parameter servers: the servers' processes; nil for each that is unknown.
+    func sample(_ servers: [LoadProcess?], serverPorts: Set<UInt16>, isBeginning: Bool) async throws -> LoadSample {
         if ports.isEmpty {
             ports = try await loop.run { [receivers, loop] in Set(receivers.compactMap { loop.port(of: $0) }) }
         }
@@ -196,11 +196,13 @@ final class LoadCrowd: @unchecked Sendable {
         return sample
     }
 
-    private func count(_ meter: LoadMeter, _ isBeginning: Bool, _ servers: [LoadProcess]) -> LoadSample {
+    private func count(_ meter: LoadMeter, _ isBeginning: Bool, _ servers: [LoadProcess?]) -> LoadSample {
         var sample = LoadSample()
         sample.at = .monotonic
-        sample.nodeSeconds = servers.map { $0.processorSeconds() }
-        sample.serverSeconds = servers.isEmpty ? .nan : sample.nodeSeconds.reduce(0, +)
+        let seconds = servers.map { $0?.processorSeconds() }
+        let known = seconds.compactMap { $0 }
+        sample.nodeSeconds = seconds.map { $0 ?? .nan }
+        sample.serverSeconds = known.isEmpty ? .nan : known.reduce(0, +)
         sample.robotSeconds = LoadProcess(id: getpid()).processorSeconds()
         for reception in receivers.lazy.flatMap(\.receptions) {
             sample.received += Int64(reception.packets)

@@ -25,7 +25,7 @@ final class LoadPaths {
     private var flows: [Flow] = []
     private var delays: [Path: DelayHistogram] = [:]
 
-    /// Measures the sections of a connection from now on.
+    /// Begins to measure the sections of a connection.
     ///
     /// - Parameters:
     ///   - mids: the sections in which the connection receives each stream.

@@ -79,7 +79,7 @@ public struct LoadRun: Sendable {
     private func measure(
         _ target: some LoadTarget, _ crowd: LoadCrowd, _ name: String, _ nodes: [LoadNode]
     ) async throws -> LoadReport {
-        let servers = nodes.compactMap(\.process).map { LoadProcess(id: $0) }
+        let servers = nodes.map { $0.process.map { LoadProcess(id: $0) } }
         let isCluster = nodes.count > 1
         let empty = Self.residentBytes(servers)
         progress("Connecting publishers: \(shape.senders)")
@@ -97,7 +97,7 @@ public struct LoadRun: Sendable {
         try await onFlowing()
         try await Task.sleep(for: settling)
         progress("Measuring for \(seconds) s")
-        let ports = servers.reduce(into: Set<UInt16>()) { $0.formUnion($1.datagramPorts()) }
+        let ports = servers.reduce(into: Set<UInt16>()) { $0.formUnion($1?.datagramPorts() ?? []) }
         // Read the counters outside the window, because reading them costs the server CPU time.
         let counters = try await Self.counters(of: nodes)
         var start = try await crowd.sample(servers, serverPorts: ports, isBeginning: true)
@@ -125,24 +125,27 @@ public struct LoadRun: Sendable {
         return report
     }
 
-    /// Returns the resident memory of all servers together; NaN if the processes are unknown.
-    private static func residentBytes(_ servers: [LoadProcess]) -> Double {
-        servers.isEmpty ? .nan : servers.reduce(0) { $0 + $1.residentBytes() }
+    /// Returns the resident memory of all servers together; NaN if no process is known.
+    private static func residentBytes(_ servers: [LoadProcess?]) -> Double {
+        let known = servers.compactMap { $0 }
+        return known.isEmpty ? .nan : known.reduce(0) { $0 + $1.residentBytes() }
     }
 
-    /// Returns the counters of each node whose metrics are readable.
-    private static func counters(of nodes: [LoadNode]) async throws -> [LoadCounters] {
-        var all: [LoadCounters] = []
-        for metrics in nodes.compactMap(\.metrics) { all.append(try await LoadCounters.read(metrics)) }
+    /// Returns the counters of each node; nil for a node whose metrics are not readable.
+    private static func counters(of nodes: [LoadNode]) async throws -> [LoadCounters?] {
+        var all: [LoadCounters?] = []
+        for node in nodes {
+            if let metrics = node.metrics { all.append(try await LoadCounters.read(metrics)) } else { all.append(nil) }
+        }
         return all
     }
 }
 
 extension LoadSample {
     /// Adds the counters of the servers.
-    fileprivate mutating func add(_ all: [LoadCounters]) {
+    fileprivate mutating func add(_ all: [LoadCounters?]) {
         nodeCounters = all
-        counters = all.reduce(into: LoadCounters()) { $0 += $1 }
+        counters = all.reduce(into: LoadCounters()) { sum, counters in if let counters { sum += counters } }
     }
 }
 

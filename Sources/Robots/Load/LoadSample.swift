@@ -17,11 +17,11 @@ struct LoadSample: Sendable {
     var machineDrops: UInt64 = 0
     /// The counters of all servers together.
     var counters = LoadCounters()
-    /// The counters of each server, or none if they are not readable.
-    var nodeCounters: [LoadCounters] = []
+    /// The counters of each server; nil for one whose counters are not readable.
+    var nodeCounters: [LoadCounters?] = []
     /// The CPU time of all servers together.
     var serverSeconds = 0.0
-    /// The CPU time of each server, or none if the processes are unknown.
+    /// The CPU time of each server in seconds; NaN for one whose process is unknown.
     var nodeSeconds: [Double] = []
     var robotSeconds = 0.0
 }
