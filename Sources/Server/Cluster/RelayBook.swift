@@ -39,6 +39,7 @@ struct RelayBook: Equatable, Sendable {
         var relays: [Int: Relay]
     }
 
+    /// A relay to a life, and what its attempts to connect have shown.
     private struct Relay: Equatable {
         let plan: PlannedRelay
         var isConnected = false
