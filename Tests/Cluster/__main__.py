@@ -105,6 +105,10 @@ def test(options):
         sys.exit(f"There is no row {', '.join(unknown)}. The names are: {', '.join(known)}")
     reports = []
     for name in options.only or known:
+        if getattr(known[name], "needs_release", False) and not os.environ.get("CONFAB_BINARY"):
+            reports.append(Report(known[name], options))
+            reports[-1].skip("it needs a release build: CONFAB_BINARY")
+            continue
         needs_previous = getattr(known[name], "needs_previous", False)
         if needs_previous and not options.previous:
             reports.append(Report(known[name], options))

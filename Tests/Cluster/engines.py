@@ -189,9 +189,9 @@ class RedisServers:
         until(lambda: require(self.primary, "no Redis is the primary"), 20)
 
     def rooms(self, prefix):
-        """The names of the rooms that begin with this and have a place."""
-        key = "confab:place:room:"
-        answer = self.primary.ask("KEYS", f"{key}{prefix}*") or ""
+        """The names of the rooms that begin with this and have a place; none while there is no primary."""
+        key, primary = "confab:place:room:", self.primary
+        answer = (primary.ask("KEYS", f"{key}{prefix}*") if primary else None) or ""
         return sorted(line[len(key):] for line in answer.split("\r\n") if line.startswith(key))
 
     def owner_of_room(self, room):

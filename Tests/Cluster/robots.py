@@ -8,12 +8,15 @@ from programs import Failed
 
 # The prefix of the names of their rooms (`RoomLoad`).
 ROOM_PREFIX = "bench-"
+# What a person notices as an interruption of media.
+GAP_MILLISECONDS = 1000
 
 
 class NodeRobots:
     """Robots in rooms, connected to these nodes in turns: the first to the first node, and so on. All of them send and receive, unless
     `shape` says otherwise: arguments of `confab bench sfu`. `visits`: how many come one after the other when the measurement has ended.
-    `reads_nodes`: whether CPU time and metrics of the nodes are read, which must live until the end then."""
+    `reads_nodes`: whether CPU time and metrics of the nodes are read, which must live until the end then. Use it in a `with`
+    statement, which ends them."""
 
     def __init__(self, nodes, seconds, shape=("--rooms", "1", "--size", "6"), visits=0, reads_nodes=True):
         self.nodes = nodes
@@ -56,6 +59,13 @@ class NodeRobots:
         except (ValueError, subprocess.TimeoutExpired):
             self._process.kill()
             self._fail("ended without a result")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._process.kill()
+        self._process.wait()
 
 
 class Measured:
