@@ -3,6 +3,7 @@
 import os
 import statistics
 import sys
+import time
 
 from cluster import Cluster
 from robots import NodeRobots
@@ -33,6 +34,33 @@ def shares(measured):
     return [count / max(1, sum(sent)) for count in sent]
 
 
+class IdleNodes:
+    """Measures the CPU time of nodes that have no clients."""
+
+    def __init__(self, nodes):
+        self._nodes = nodes
+        self._start, self._before = time.monotonic(), self._processor_seconds()
+
+    def _processor_seconds(self):
+        return sum(processor_seconds(node.program.process.pid) for node in self._nodes)
+
+    def share(self):
+        """Their CPU time since then, in seconds per second."""
+        return (self._processor_seconds() - self._before) / (time.monotonic() - self._start)
+
+
+def processor_seconds(process):
+    """The CPU time of all threads of a process."""
+    nanoseconds = 0
+    for task in os.listdir(f"/proc/{process}/task"):
+        try:
+            with open(f"/proc/{process}/task/{task}/schedstat") as file:
+                nanoseconds += int(file.read().split()[0])
+        except OSError:  # The thread has ended.
+            pass
+    return nanoseconds / 1e9
+
+
 class Case:
     """Rooms on all nodes, compared with the same rooms on the first one in alternating rounds."""
 
@@ -43,9 +71,16 @@ class Case:
         self.lost, self.largest, self.relayed, self.delays = 0, [], [], []
 
     def measure(self, cluster, seconds):
-        alone = NodeRobots(cluster.nodes[:1], seconds, self.shape).result()
-        together = NodeRobots(cluster.nodes, seconds, (*self.shape, "--spread", self.spread_option)).result()
-        self.alone.append(float(alone.report["processorPerPacket"]))
+        with NodeRobots(cluster.nodes[:1], seconds, self.shape) as robots:
+            robots.await_measuring()
+            idle = IdleNodes(cluster.nodes[1:])
+            alone = robots.result()
+            idle_share = idle.share()
+        with NodeRobots(cluster.nodes, seconds, (*self.shape, "--spread", self.spread_option)) as robots:
+            together = robots.result()
+        # What nodes without clients do for the cluster is part of both figures.
+        idle_per_packet = idle_share * alone.report["seconds"] * 1e6 / max(1, alone.report["received"])
+        self.alone.append(float(alone.report["processorPerPacket"]) + idle_per_packet)
         self.together.append(float(together.report["processorPerPacket"]))
         self.lost += together.report["lostByServer"] + together.report["unexplained"]
         self.largest.append(max(shares(together)))
@@ -65,7 +100,7 @@ class Case:
 
 
 def run(executable):
-    rounds, seconds = (int(os.environ.get(f"CONFAB_BENCH_{name}", default)) for name, default in (("ROUNDS", 3), ("SECONDS", 10)))
+    rounds, seconds = (int(os.environ[f"CONFAB_BENCH_{name}"]) for name in ("ROUNDS", "SECONDS"))
     cases = [
         Case("one room, 5 → 90", SPANNING_ROOM, "clients", MOST_SPANNING),
         Case("ten rooms of ten", ROOMS_OF_TEN, "rooms", MOST_SPREAD)]
