@@ -61,6 +61,13 @@ async function startPostgres(t) {
   const binaries = path.join(base, String(versions[0]), 'bin');
   await access(binaries);
   const folder = await temporaryFolder('postgres');
+  /** @type {Child | undefined} */
+  let server;
+  // One hook, because hooks run in the order in which they were added, and the server must end before its folder is removed.
+  t.after(async () => {
+    await server?.kill('SIGINT');
+    await removeFolder(folder);
+  });
   // PostgreSQL refuses to run as root.
   const isRoot = process.getuid() === 0;
   if (isRoot) await promisify(execFile)('chown', ['postgres:postgres', folder]);
@@ -73,11 +80,7 @@ async function startPostgres(t) {
   const initialize = start('initdb', `--pgdata=${data}`, '--auth=trust', '--username=confab', '--encoding=UTF8', '--locale=C', '--no-sync');
   const [{ code }] = await Promise.all([initialize.exited, initialize.silent]);
   if (code !== 0) throw new Error(`initdb ended with status ${code}:\n${initialize.tail()}`);
-  const server = start('postgres', '-D', data, '-c', 'listen_addresses=', '-c', `unix_socket_directories=${folder}`, '-c', 'fsync=off');
-  t.after(async () => {
-    await server.kill('SIGINT');
-    await removeFolder(folder);
-  });
+  server = start('postgres', '-D', data, '-c', 'listen_addresses=', '-c', `unix_socket_directories=${folder}`, '-c', 'fsync=off');
   await server.line(/database system is ready to accept connections/, 30_000);
   return `postgresql:///postgres?host=${folder}&user=confab`;
 }
