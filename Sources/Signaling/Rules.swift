@@ -174,6 +174,8 @@ public struct Rules: Equatable, Sendable {
     public var localWait: Duration = .milliseconds(300)
     /// The pause before a stranger who could not be sent there tries again.
     public var hallRetry: Duration = .seconds(1)
+    /// How often a stranger who waits in the pool of another node asks where the hall is, and sends the entry again.
+    public var hallRenewal: Duration = .seconds(10)
     /// How long a node remains the one where strangers wait after nobody waits there anymore.
     public var hallLinger: Duration = .seconds(5)
 

@@ -70,6 +70,7 @@ extension PoolEntry: LetterRecord {
         excluded = try coder.identities("excluded", excluded)
         try coder.id("lastPartner", &lastPartner)
         try coder.member("home", &home)
+        node = try coder.node("node", node)
     }
 }
 

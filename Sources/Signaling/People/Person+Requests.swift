@@ -163,8 +163,9 @@ extension Person {
     mutating func perform(_ verb: ContactVerb, _ request: Request, _ context: inout Context) {
         switch verb {
         case .keep(let meeting):
-            let other = contacts.keep(encounter(meeting, context), request, snapshot, &context)
-            if let other { agree(with: other, meeting, &context) }
+            let encounter = encounter(meeting, context)
+            let other = contacts.keep(encounter, request, snapshot, &context)
+            if let other { agree(with: other, encounter, &context) }
         case .list: contacts.list(request, &context)
         case .remove(let verb): contacts.remove(verb, request, snapshot, &context)
         }
@@ -173,10 +174,11 @@ extension Person {
     mutating func handle(_ event: PersonContactEvent, _ context: inout Context) {
         switch event {
         case .asked(let meeting, let other):
-            let agrees = contacts.asked(encounter(meeting, context), by: other, snapshot, &context)
-            if agrees { agree(with: other, meeting, &context) }
+            let encounter = encounter(meeting, context)
+            let agrees = contacts.asked(encounter, by: other, snapshot, &context)
+            if agrees { agree(with: other, encounter, &context) }
         case .agreed(let meeting, let other):
-            if contacts.accepts(other, snapshot, &context) { add(other, meeting, &context) }
+            if contacts.accepts(other, snapshot, &context) { add(other, encounter(meeting, context), &context) }
         case .removed(let other): contacts.removed(by: other, snapshot, &context)
         case .presence(let other): contacts.presenceChanged(of: other, devices, &context)
         case .queried(let other): contacts.queried(by: other, snapshot, &context)
@@ -190,22 +192,24 @@ extension Person {
 
     private func encounter(_ meeting: MeetingReference, _ context: Context) -> Encounter {
         if let match = meeting.match {
-            return Encounter(meeting: meeting, other: roulette.chat(match, context)?.partner)
+            let chat = roulette.chat(match, context)
+            let node = chat?.partnerNode == context.tag ? nil : chat?.partnerNode
+            return Encounter(meeting: meeting, other: chat?.partner, node: node)
         }
         let other = meeting.call.flatMap { calls.partner(in: $0) ?? contacts.other(in: $0, context.now) }
         return Encounter(meeting: meeting, other: other)
     }
 
-    private mutating func agree(with other: Counterpart, _ meeting: MeetingReference, _ context: inout Context) {
+    private mutating func agree(with other: Counterpart, _ encounter: Encounter, _ context: inout Context) {
         let own = snapshot.acquaintance
         context.persist(.keptInTouch(id, other.identity, names: [own.name, other.name], at: context.wallNow))
-        add(other, meeting, &context)
-        context.tell(.person(other.identity, .contact(.agreed(meeting, with: own))))
+        add(other, encounter, &context)
+        context.tell(other.identity, .contact(.agreed(encounter.meeting, with: own)), at: encounter.node)
     }
 
-    private mutating func add(_ other: Counterpart, _ meeting: MeetingReference, _ context: inout Context) {
+    private mutating func add(_ other: Counterpart, _ encounter: Encounter, _ context: inout Context) {
         persona.becomeKnown(as: snapshot.acquaintance.name, of: id, &context)
-        contacts.add(other, meeting, devices, &context)
+        contacts.add(other, encounter, devices, &context)
     }
 
     // MARK: Push notifications

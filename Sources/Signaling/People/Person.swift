@@ -138,11 +138,13 @@ public struct Person: Machine, Equatable, Sendable {
             if let error = devices.takeRequest(context) { return context.fail(error, request) }
             perform(message, request, &context)
         case .asked(let client, let request): roulette.perform(request, by: client, snapshot, &context)
-        case .reserve(let match, let partner): roulette.reserve(match, with: partner, snapshot, &context)
-        case .release(let match): roulette.release(match)
-        case .queueFull: roulette.queueFull(&context)
-        case .matched(let matched, let partner, let address):
-            roulette.begin(matched, with: .init(identity: partner, address: address), of: id, &context)
+        case .reserve(let match, let partner, let node):
+            roulette.reserve(match, with: partner, at: node, snapshot, &context)
+        case .release(let match): roulette.release(match, context)
+        case .queueFull: roulette.queueFull(of: id, &context)
+        case .matched(let matched, let partner, let address, let node):
+            roulette.begin(
+                matched, with: .init(identity: partner, address: address, node: node), of: id, &context)
         case .matchEnded(let match, let reason): roulette.ended(match, reason, snapshot, &context)
         case .partnerAway(let match, let isAway): roulette.partnerAway(match, isAway, &context)
         case .partnerMoved(let match, let address): roulette.partnerMoved(match, to: address)
@@ -157,6 +159,8 @@ public struct Person: Machine, Equatable, Sendable {
             contacts.reportPlaceLost(of: id, &context)
             forget(error, &context)
         case .hallIsElsewhere(let error): roulette.hallIsElsewhere(error, snapshot, &context)
+        case .hallIsAt(let node): roulette.hallIsAt(node, snapshot, &context)
+        case .hallClosed: roulette.hallClosed(snapshot, &context)
         case .banned(let ban): banned(ban, &context)
         case .introduced(let introduction, let other): introduced(introduction, to: other, &context)
         case .presence(let event): handle(event, &context)

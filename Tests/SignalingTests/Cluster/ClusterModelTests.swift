@@ -3,10 +3,10 @@ import Testing
 
 /// Random people, failures and redirects in clusters of one, three and five nodes.
 @Suite struct ClusterModelTests {
-    /// As below, but people stay on their nodes in rooms on other ones.
+    /// As below, but people stay on their nodes in rooms on other ones, and in chats with strangers on other ones.
     @Test func randomEventsKeepTheRulesWhenRoomsSpanNodes() {
         let count = ModelRun.events * 3 / 10
-        let world = ClusterWorld(nodes: 3, seed: ModelRun.seed, spans: true)
+        let world = ClusterWorld(nodes: 3, seed: ModelRun.seed, spans: true) { $0.routesMedia = true }
         world.acquaintEveryone()
         print("rooms that span 3 nodes: seed \(world.seed), \(count) events")
         while world.fault == nil, world.events < count { world.step() }

@@ -148,8 +148,39 @@ final class ClusterClient {
     /// Reads what has arrived. Returns whether that caused anything.
     func read() -> Bool {
         guard let guest, connectAt == nil else { return false }
-        for message in guest.take() where hear(message) { return true }
-        return guest.socket == nil && guest.closeCode != nil && closed(guest)
+        var hasSaid = false
+        for message in guest.take() {
+            if hear(message) { return true }
+            if takePart(message, guest) { hasSaid = true }
+        }
+        return guest.socket == nil && guest.closeCode != nil ? closed(guest) : hasSaid
+    }
+
+    /// If media can cross between the nodes, joins the session of each chat, publishes there, and subscribes to the partner's stream.
+    /// Returns whether the client has said anything.
+    private func takePart(_ message: ServerMessage, _ guest: Guest) -> Bool {
+        guard world.spans else { return false }
+        switch message {
+        case .roulette(.matched(let matched)): join(matched.publish, guest)
+        case .session(.joined(let joined)):
+            var publish = SessionVerb.Publish()
+            (publish.session, publish.mids) = (joined.session, MediaMids(audio: "0", video: "1"))
+            guest.say(.session(.publish(publish)))
+            for stream in joined.streams { subscribe(to: stream.id, in: joined.session, guest) }
+        case .session(.streamCreated(let created)): subscribe(to: created.stream.id, in: created.session, guest)
+        default: return false
+        }
+        return true
+    }
+
+    private func join(_ admission: Admission, _ guest: Guest) {
+        guest.say(.session(.join(.init(session: admission.session, token: admission.token))))
+    }
+
+    private func subscribe(to stream: StreamID, in session: SessionID, _ guest: Guest) {
+        let mids = MediaMids(audio: "2", video: "3")
+        guest.say(
+            .session(.subscribe(.init(session: session, stream: stream, audio: true, video: true, mids: mids))))
     }
 
     private func hear(_ message: ServerMessage) -> Bool {

@@ -1,0 +1,62 @@
+import Cluster
+import Wire
+
+@testable import Signaling
+
+/// What must be true of strangers, their chats and the media of these after calm, on whichever nodes they are.
+extension ClusterWorld {
+    /// What pools, people and matches do not agree about: entries whose person does not know of them, people who wait without an entry,
+    /// and the same for matches.
+    var strangerFaults: [String] {
+        var faults: [String] = []
+        var (waiting, chatting) = strangers
+        for node in live {
+            for id in node.stage.hub.pool.machine.waitingIdentities where waiting.removeValue(forKey: id) != node.tag {
+                faults.append("\(id) has an entry in the pool of \(node.tag), and does not wait there")
+            }
+            for match in node.stage.hub.matches.ids(where: { _ in true }) {
+                for side in node.stage.hub.matches.read(match, { $0.sides }) ?? []
+                where chatting.removeValue(forKey: side.identity) != match {
+                    faults.append("\(side.identity) is in \(match) on \(node.tag), and does not know it")
+                }
+            }
+        }
+        if !waiting.isEmpty { faults.append("\(waiting) wait in pools without an entry") }
+        if !chatting.isEmpty { faults.append("\(chatting) are in matches that are over") }
+        return faults
+    }
+
+    /// The nodes in whose pools people wait, and the matches in which people are, as the people know it.
+    private var strangers: (waiting: [IdentityID: NodeTag], chatting: [IdentityID: MatchID]) {
+        var waiting: [IdentityID: NodeTag] = [:]
+        var chatting: [IdentityID: MatchID] = [:]
+        for node in live {
+            for id in node.stage.hub.people.ids(where: { !$0.roulette.isIdle }) {
+                guard let roulette = node.stage.hub.people.read(id, { $0.roulette }) else { continue }
+                switch roulette.activity {
+                case .waiting, .reserved: waiting[id] = roulette.hall ?? node.tag
+                case .chatting(_, let chat): chatting[id] = chat.match
+                case .idle, .penalized, .away: break
+                }
+            }
+        }
+        return (waiting, chatting)
+    }
+
+    /// The nodes whose media planes do not know exactly the streams of the sessions that have members there.
+    var streamFaults: [String] {
+        var expected: [NodeTag: Set<StreamID>] = [:]
+        for node in live {
+            node.stage.hub.sessions.forEach { session in
+                guard session.isRouted, !session.members.isEmpty else { return }
+                for tag in [node.tag] + session.otherNodes {
+                    expected[tag, default: []].formUnion(session.streams.keys)
+                }
+            }
+        }
+        return live.compactMap { node in
+            let (known, needed) = (Set(node.stage.ledger.streams.keys), expected[node.tag] ?? [])
+            return known == needed ? nil : "the media plane of \(node.tag) has \(known) instead of \(needed)"
+        }
+    }
+}
