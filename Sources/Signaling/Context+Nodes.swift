@@ -32,6 +32,9 @@ extension Context {
 extension Identifier128 {
     /// The life of the node that has the machine with this id; nil if that is `own`. Only for ids of ``Context/newID(at:)``.
     func node(unless own: NodeTag) -> NodeTag? {
-        high >> 24 == own.rawValue ? nil : NodeTag(rawValue: high >> 24)
+        isOn(own) ? nil : NodeTag(rawValue: high >> 24)
     }
+
+    /// Whether that node has the machine with this id.
+    func isOn(_ node: NodeTag) -> Bool { high >> 24 == node.rawValue }
 }

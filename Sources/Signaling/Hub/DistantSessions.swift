@@ -1,15 +1,15 @@
 import Cluster
 import Wire
 
-/// What this node knows of chats on other nodes in which its people are: their sessions, and the requests of its clients that another
-/// node has not answered.
+/// What this node knows of chats and calls on other nodes in which its people are: their sessions, and the requests of its clients that
+/// another node has not answered.
 ///
-/// A match and its session are on one node, whose tag is in the match's id. A person and their client stay on the node of the client's
+/// A match or call and its session are on one node, whose tag is in the id. A person and their client stay on the node of the client's
 /// socket. Invariant: a session is on one node, and is known while clients of this node are in it.
 struct DistantSessions: Equatable, Sendable {
     /// A request that was posted to another node.
     enum OpenRequest: Equatable, Sendable {
-        /// A join with the token of this match.
+        /// A join with the token of this match or call.
         case join(MatchID)
         /// A report, which the session completes.
         case report(SessionID, Report)
@@ -63,9 +63,10 @@ struct DistantSessions: Equatable, Sendable {
     mutating func met(_ nodes: Set<NodeTag>) { living.formUnion(nodes) }
     mutating func ended(_ node: NodeTag) { living.remove(node) }
 
-    /// Returns the node of a match; nil if it is this one, or one that is over.
-    func node(of match: MatchID, unless own: NodeTag) -> NodeTag? {
-        match.node(unless: own).flatMap { living.contains($0) ? $0 : nil }
+    /// Returns the node of a match or call; nil if it is this one. Also nil if the life of that node is over: another node continues its
+    /// calls, which may be this one.
+    func node(of id: some Identifier128, unless own: NodeTag) -> NodeTag? {
+        id.node(unless: own).flatMap { living.contains($0) ? $0 : nil }
     }
 
     // MARK: Matches
@@ -133,8 +134,7 @@ struct DistantSessions: Equatable, Sendable {
                 leave(client, session)
             }
         }
-        for (match, person) in chats.sorted(by: { $0.key < $1.key })
-        where match.high >> 24 == node.rawValue {
+        for (match, person) in chats.sorted(by: { $0.key < $1.key }) where match.isOn(node) {
             lost.chats.append(.init(match: match, person: person))
             ended(match)
         }

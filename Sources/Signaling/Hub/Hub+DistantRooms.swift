@@ -120,6 +120,7 @@ extension Hub {
         guard context.spansNodes else { return }
         strangersLost(on: tag, isOver: isOver)
         distantSessionsLost(on: tag, isOver: isOver)
+        callsLost(on: tag)
         for client in distant.clients(on: tag) {
             // A join that nobody will answer ends with the connection too.
             distant.forgetJoins(of: client, to: tag)

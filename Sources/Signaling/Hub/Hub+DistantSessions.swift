@@ -1,11 +1,11 @@
 import Cluster
 import Wire
 
-// The sessions of chats that span nodes. The match and its session are on one node. The clients of the people on other nodes join the
-// session from there, as they join those of rooms (`Hub+DistantRooms`).
+// The sessions of chats and calls that span nodes. The match or call and its session are on one node. The clients of the people on other
+// nodes join the session from there, as they join those of rooms (`Hub+DistantRooms`).
 
 extension Hub {
-    /// Returns the node to which an event for a session is posted, because it belongs to a match there. Nil if it is for this node.
+    /// Returns the node to which an event for a session is posted, because it belongs to a match or call there. Nil if it is for this node.
     mutating func node(ofSession id: SessionID, for event: SessionEvent) -> NodeTag? {
         guard let own = context.tag else { return nil }
         switch event {

@@ -30,7 +30,7 @@ public struct Hub: Sendable {
     var lostContacts = LostContacts()
     /// The rooms on other nodes in which clients of this node are.
     var distant = DistantRooms()
-    /// The chats on other nodes in which people of this node are.
+    /// The chats and calls on other nodes in which people of this node are.
     var distantSessions = DistantSessions()
     /// What the other nodes of the cluster have.
     var others = ClientCounts()

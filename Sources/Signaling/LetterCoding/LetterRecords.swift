@@ -114,7 +114,8 @@ extension Report: LetterRecord {
 
 extension CallAttempt: LetterRecord {
     static var blank: CallAttempt {
-        CallAttempt(caller: .blank, client: .blank, re: 0, callee: .blank, calleeName: "", video: false)
+        CallAttempt(
+            caller: .blank, client: .blank, re: 0, callee: .blank, calleeName: "", calleeNode: nil, video: false)
     }
     mutating func members(_ coder: inout FieldCoder) throws(WireError) {
         try coder.member("caller", &caller)
@@ -122,6 +123,7 @@ extension CallAttempt: LetterRecord {
         re = try coder.re(re)
         try coder.id("callee", &callee)
         try coder.string("calleeName", &calleeName, max: Limits.name)
+        calleeNode = try coder.node("calleeNode", calleeNode)
         try coder.bool("video", &video)
     }
 }

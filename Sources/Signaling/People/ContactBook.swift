@@ -41,6 +41,9 @@ struct ContactBook: Equatable, Sendable {
         nodes.first { project.personID(of: $0.key) == person }?.value
     }
 
+    /// The other node of the cluster on which this contact is online and visible; nil if there is none.
+    func node(of contact: IdentityID) -> NodeTag? { nodes[contact] }
+
     /// Contacts who are online and visible. For tests.
     var onlineContacts: Set<IdentityID> { online }
     /// All contacts. For tests.

@@ -139,23 +139,35 @@ extension Person {
         context.tell(.call(verb.call, .accept(id, video: verb.video)))
     }
 
-    /// The node to which this person must move to place a call, because a contact is online there; nil for any other request.
+    /// The node to which this person must move to place a call, because a contact is online there and media cannot cross; nil for any
+    /// other request.
     ///
     /// Only a contact's own node says that, and only while the contact is visible. So a caller learns nothing about people who
     /// do not want to be seen. With a second device, this person cannot move.
     private func nodeOfCallee(_ verb: CallVerb, _ context: Context) -> NodeTag? {
-        guard case .start(let start) = verb, devices.clients.count == 1 else { return nil }
-        return contacts.node(of: start.person, context.project)
+        guard case .start(let start) = verb, devices.clients.count == 1,
+            let node = contacts.node(of: start.person, context.project), !context.hasMedia(with: node)
+        else { return nil }
+        return node
+    }
+
+    /// The other node on which a contact is online, if this person can call them there from here; otherwise nil.
+    private func distantNode(of callee: IdentityID, _ context: Context) -> NodeTag? {
+        contacts.node(of: callee).flatMap { context.hasMedia(with: $0) ? $0 : nil }
     }
 
     mutating func handle(_ event: PersonCallEvent, _ context: inout Context) {
         switch event {
         case .asked(let offer):
             calls.asked(offer, isContact: contacts.contains(offer.other.identity), snapshot, &context)
-        case .over(let end):
-            if let call = calls.over(end, snapshot, &context) { contacts.recordCall(in: call, context.now) }
+        case .over(let end): over(end, &context)
+        case .nodeLost(let node): for end in calls.nodeLost(node, snapshot, &context) { over(end, &context) }
         default: calls.handle(event, snapshot, &context)
         }
+    }
+
+    private mutating func over(_ end: CallEnd, _ context: inout Context) {
+        if let call = calls.over(end, snapshot, &context) { contacts.recordCall(in: call, context.now) }
     }
 
     // MARK: Contacts
@@ -246,7 +258,7 @@ extension Person {
         case (.call(.start(let start)), let other?):
             let attempt = CallAttempt(
                 caller: snapshot.counterpart, client: request.client, re: request.re, callee: other.identity,
-                calleeName: other.name, video: start.video)
+                calleeName: other.name, calleeNode: distantNode(of: other.identity, context), video: start.video)
             calls.place(attempt, snapshot, &context)
         default:
             context.fail(WireError(.notFound, "No person has this ID. Check the link."), request)

@@ -3,10 +3,11 @@ import Testing
 
 /// Random people, failures and redirects in clusters of one, three and five nodes.
 @Suite struct ClusterModelTests {
-    /// As below, but people stay on their nodes in rooms on other ones, and in chats with strangers on other ones.
+    /// As below, but people stay on their nodes in rooms on other ones, and in chats and calls with people on other ones.
     @Test func randomEventsKeepTheRulesWhenRoomsSpanNodes() {
         let count = ModelRun.events * 3 / 10
         let world = ClusterWorld(nodes: 3, seed: ModelRun.seed, spans: true) { $0.routesMedia = true }
+        world.answersCalls = true
         world.acquaintEveryone()
         print("rooms that span 3 nodes: seed \(world.seed), \(count) events")
         while world.fault == nil, world.events < count { world.step() }
@@ -14,7 +15,8 @@ import Testing
         if let fault = world.fault {
             Issue.record("rooms that span nodes, seed \(world.seed), event \(world.events): \(fault)")
         }
-        for kind in ["arrival", "drop", "kill", "drain", "restart", "letters lost"] {
+        let spanning = ["chat that spans nodes", "call that spans nodes"]
+        for kind in ["arrival", "drop", "kill", "drain", "restart", "letters lost"] + spanning {
             let figures = world.figures.merging(world.post.figures) { $0 + $1 }
             #expect(world.fault != nil || figures[kind, default: 0] > 0, "\(kind) never happened, seed \(world.seed)")
         }

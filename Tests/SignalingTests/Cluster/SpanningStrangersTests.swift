@@ -58,7 +58,7 @@ import Wire
     private func judge() {
         world.check()
         #expect(world.fault == nil)
-        #expect(world.strangerFaults == [] && world.streamFaults == [])
+        #expect(world.spanningFaults == [])
         for node in world.live { #expect(node.stage.hub.unexpectedLetters == 0) }
     }
 
@@ -377,21 +377,21 @@ import Wire
     @Test func noNodeSpeaksForTheStrangersOfAnotherOne() throws {
         let clients = search(at: 1, 2)
         let holder = holdHall(at: 1)
-        let (match, own) = (try match(clients[0]).match, clients[0].identity)
+        let (current, own) = (try match(clients[0]).match, clients[0].identity)
         let stage = world.nodes[0].stage
         var entry = PoolEntry(identity: IdentityID(high: 9, low: 9))
         entry.node = world.nodes[1].tag
         let distant = MatchID(high: world.nodes[1].tag.rawValue << 24, low: 7)
         let letters: [Letter] = [
-            .match(match, .leave(clients[1].identity, .stopped)), .match(match, .leave(own, .stopped)),
+            .match(current, .leave(clients[1].identity, .stopped)), .match(current, .leave(own, .stopped)),
             .match(distant, .leave(own, .stopped)), .match(distant, .begin(.video, entry, entry)),
-            .person(own, .matchEnded(match, .partnerLeft)), .person(own, .matchEnded(distant, .partnerLeft)),
-            .person(own, .partnerAway(match, true)), .pool(.enter(entry)),
+            .person(own, .matchEnded(current, .partnerLeft)), .person(own, .matchEnded(distant, .partnerLeft)),
+            .person(own, .partnerAway(current, true)), .pool(.enter(entry)),
         ]
         for letter in letters { stage.handle(.received(letter, from: world.nodes[2].tag)) }
         #expect(stage.hub.unexpectedLetters == letters.count)
         stage.handle(.received(.pool(.withdraw(holder.identity)), from: world.nodes[2].tag))
-        stage.handle(.received(.person(own, .partnerBlurred(match, true)), from: world.nodes[2].tag))
+        stage.handle(.received(.person(own, .partnerBlurred(current, true)), from: world.nodes[2].tag))
         stage.handle(.received(.person(holder.identity, .hallClosed), from: world.nodes[2].tag))
         world.pass(.milliseconds(100))
         #expect(clients.allSatisfy { $0.isMatched } && waitingCounts == [1, 0, 0])

@@ -43,8 +43,9 @@ struct CodedEvents: Sendable, CustomTestStringConvertible {
             "PersonContactEvent", "PersonEvents", PersonContactEvent.blanks,
             staying: ["presenceElsewhere", "placeLost", "absent", "nodeLost"]),
         CodedEvents(
-            "PersonCallEvent", "CallEvents", PersonCallEvent.blanks, staying: ["restored", "readmitted", "located"]),
-        CodedEvents("CallEvent", "CallEvents", CallEvent.blanks, staying: ["restore", "returned"]),
+            "PersonCallEvent", "CallEvents", PersonCallEvent.blanks,
+            staying: ["restored", "readmitted", "located", "nodeLost"]),
+        CodedEvents("CallEvent", "CallEvents", CallEvent.blanks, staying: ["restore", "returned", "nodeLost"]),
         CodedEvents("CallAnswer", "CallEvents", CallAnswer.blanks),
         CodedEvents(
             "SessionEvent", "SessionEvents", SessionEvent.blanks,

@@ -3,11 +3,13 @@ import Wire
 
 @testable import Signaling
 
-/// What must be true of strangers, their chats and the media of these after calm, on whichever nodes they are.
+/// What must be true of strangers, calls and their media after calm, on whichever nodes they are.
 extension ClusterWorld {
+    var spanningFaults: [String] { strangerFaults + callFaults + streamFaults }
+
     /// What pools, people and matches do not agree about: entries whose person does not know of them, people who wait without an entry,
     /// and the same for matches.
-    var strangerFaults: [String] {
+    private var strangerFaults: [String] {
         var faults: [String] = []
         var (waiting, chatting) = strangers
         for node in live {
@@ -43,8 +45,31 @@ extension ClusterWorld {
         return (waiting, chatting)
     }
 
+    /// What calls and people do not agree about: parts in calls that no node has, and callees on other nodes who do not know of a call.
+    private var callFaults: [String] {
+        var parts: [CallID: Set<IdentityID>] = [:]
+        for node in live {
+            for id in node.stage.hub.people.ids(where: { !$0.calls.parts.isEmpty }) {
+                for part in node.stage.hub.people.read(id, { $0.calls.parts }) ?? [] {
+                    parts[part.id, default: []].insert(id)
+                }
+            }
+        }
+        var faults: [String] = []
+        for node in live {
+            for call in node.stage.hub.calls.ids(where: { _ in true }) {
+                let people = parts.removeValue(forKey: call) ?? []
+                guard let callee = node.stage.hub.calls.read(call, { $0.distantCallee }) ?? nil,
+                    !people.contains(callee.identity)
+                else { continue }
+                faults.append("\(callee) does not know of \(call), which is on \(node.tag)")
+            }
+        }
+        return faults + parts.map { "\($0.value) are in \($0.key), which no node has" }
+    }
+
     /// The nodes whose media planes do not know exactly the streams of the sessions that have members there.
-    var streamFaults: [String] {
+    private var streamFaults: [String] {
         var expected: [NodeTag: Set<StreamID>] = [:]
         for node in live {
             node.stage.hub.sessions.forEach { session in
