@@ -33,6 +33,10 @@ extension Hub {
     mutating func receivedForCallee(_ event: PersonCallEvent, _ id: IdentityID, from tag: NodeTag) {
         guard event.call?.isOn(tag) == true else { return context.figures.unexpectedLetters += 1 }
         guard case .asked(var offer) = event else { return context.tell(.person(id, .call(event))) }
+        // A call asks once. A second place for it would never be free again.
+        guard people.read(id, { $0.calls[offer.call] == nil }) != false else {
+            return context.figures.unexpectedLetters += 1
+        }
         // The letter has a time of the wall clock. A call never rings longer than one of this node.
         offer.ringsUntil = min(
             context.moment.time(atWall: offer.ringsUntil), context.now + context.rules.ringTimeout)

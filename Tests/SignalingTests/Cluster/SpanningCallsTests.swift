@@ -1,8 +1,9 @@
 import Cluster
-import Signaling
 import TestSupport
 import Testing
 import Wire
+
+@testable import Signaling
 
 /// With relays, contacts on two nodes call each other from where they are. The call and its session are on the caller's node.
 @Suite struct SpanningCallsTests {
@@ -268,6 +269,22 @@ import Wire
     }
 
     // MARK: Nodes that break the rules
+
+    @Test func aCallThatAsksTwiceGetsOnePlace() throws {
+        let (first, second) = contacts()
+        dial(first, bo)
+        let call = try #require(first.call)
+        let stage = world.nodes[1].stage
+        let caller = Counterpart(identity: ada, person: stage.project.personID(of: ada), name: "Ada", isOnline: true)
+        let offer = CallOffer(
+            call: call, other: caller, video: true, placedAt: world.now, ringsUntil: world.now + .seconds(30))
+        stage.handle(.received(.person(bo, .call(.asked(offer))), from: world.nodes[0].tag))
+        #expect(stage.hub.unexpectedLetters == 1)
+        first.say(.call(.cancel(.init(call: call))))
+        world.pass(.seconds(1))
+        #expect(ends(second) == [.cancelled])
+        #expect(world.spanningFaults == [])
+    }
 
     @Test func noNodeSpeaksForTheCalleeOrTheCallOfAnotherOne() throws {
         let (first, second) = contacts()
