@@ -20,14 +20,14 @@ extension Hub {
     }
 
     private mutating func enter(_ entry: PoolEntry, from tag: NodeTag) {
-        guard entry.node == tag, entry.home == nil else { return context.figures.unexpectedLetters += 1 }
+        guard let own = context.tag, entry.node == tag, entry.home == nil else {
+            return context.figures.unexpectedLetters += 1
+        }
         guard places?.isHere(.hall) == true, places?.isDraining == false, context.hasMedia(with: tag) else {
             return context.post(.person(entry.identity, .hallClosed), to: tag)
         }
-        // The person has come to another node, whose letters were the earlier ones.
-        if let former = pool.machine.node(of: entry.identity), former != tag {
-            context.tell(.pool(.withdraw(entry.identity)))
-        }
+        // The person has come to this node since, and waits here. The letter is an old one.
+        guard pool.machine.node(of: entry.identity) != own else { return }
         context.tell(.pool(.enter(entry)))
     }
 
@@ -111,14 +111,22 @@ extension Hub {
             guard match.node(unless: own) == tag else { return context.figures.unexpectedLetters += 1 }
         case .partnerBlurred(let match, _):
             guard isPartner(of: id, in: match, on: tag) else { return }
-        // The person has this partner in the chat that the letter names, or ignores it.
-        case .contact(.asked), .contact(.agreed): break
+        case .contact(.asked(let meeting, let other)), .contact(.agreed(let meeting, let other)):
+            guard hasMet(id, other.identity, in: meeting, on: tag) else { return }
         default: return context.figures.unexpectedLetters += 1
         }
         if people.contains(id) { context.tell(.person(id, event)) }
     }
 
-    /// Whether the partner of this person in a match that goes on is on that node.
+    /// Whether this person has met that one in a recent chat, in which the partner was on that node.
+    private func hasMet(
+        _ person: IdentityID, _ partner: IdentityID, in meeting: MeetingReference, on tag: NodeTag
+    ) -> Bool {
+        guard let match = meeting.match else { return false }
+        return people.read(person) { $0.roulette.hasMet(partner, on: tag, in: match) } == true
+    }
+
+    /// Whether the partner of this person in a match that has not ended is on that node.
     private func isPartner(of person: IdentityID, in match: MatchID, on tag: NodeTag) -> Bool {
         guard let own = context.tag else { return false }
         if match.node(unless: own) == tag { return distantSessions.chats[match] == person }

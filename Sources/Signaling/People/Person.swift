@@ -47,14 +47,16 @@ public struct Person: Machine, Equatable, Sendable {
         }
     }
 
-    /// Answers for a person who is on another node of the cluster: the person seems to be away. Without a cluster, a person who is
-    /// asked something is always in memory.
+    /// Answers for a person who is on another node of the cluster, or has left this one: the person seems to be away. Without a cluster,
+    /// a person who is asked something is always in memory.
     static func orphan(_ event: PersonEvent, _ id: IdentityID, _ context: inout Context) {
         switch event {
         case .presence(.sought(_, let client, let re, let name)):
             let info = PersonInfo(id: context.project.personID(of: id), name: name, online: false)
             context.send(.presence(.person(.init(re: re, person: info))), to: client)
         case .call(.asked(let offer)): context.tell(.call(offer.call, .answered(.elsewhere)))
+        // The person left after the pool of another node had reserved them, and before the match began.
+        case .matched(let matched, _, _, _): context.tell(.match(matched.match, .leave(id, .partnerLeft)))
         default: return
         }
     }

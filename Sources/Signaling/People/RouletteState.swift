@@ -61,6 +61,13 @@ struct RouletteState: Equatable, Sendable {
         return match.map { match in candidates.first { $0.match == match } } ?? candidates.first
     }
 
+    /// Whether the current chat or a recent one has this match id and this partner, who was on this node when it began.
+    func hasMet(_ partner: IdentityID, on node: NodeTag, in match: MatchID) -> Bool {
+        var chats = recentChats
+        if case .chatting(_, let chat) = activity { chats.append(chat) }
+        return chats.contains { $0.match == match && $0.partner == partner && $0.partnerNode == node }
+    }
+
     // MARK: Time
 
     var nextTimeout: Timestamp? {

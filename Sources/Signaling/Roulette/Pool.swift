@@ -160,7 +160,11 @@ public struct Pool: Machine {
         let address = entry.address.isEmpty ? nil : NumberIndex.key(entry.address)
         let topics = NumberIndex.topics(of: entry)
         readAhead &+= byIdentity.touch(key) &+ perAddress.touch(address ?? 0) &+ byInterest.touch(topics.first ?? 0)
-        guard byIdentity[key] == nil else { return }
+        if byIdentity[key] != nil {
+            // The person has come to another node. The letter with which the former node withdraws its entry may be under way.
+            guard let former = self.slot(of: entry.identity), slots[former].entry.node != entry.node else { return }
+            withdraw(entry.identity, &context)
+        }
         guard admit(from: address) else { return context.tell(entry.identity, .queueFull, at: entry.node) }
         lastNumber += 1
         let isOpen = entry.interests.isEmpty || rules.interestWait <= .zero

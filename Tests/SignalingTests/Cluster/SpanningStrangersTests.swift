@@ -1,8 +1,9 @@
 import Cluster
-import Signaling
 import TestSupport
 import Testing
 import Wire
+
+@testable import Signaling
 
 /// With relays, strangers stay on their nodes: they wait in the hall by letters, and their match is on the node of one of them.
 @Suite struct SpanningStrangersTests {
@@ -73,7 +74,7 @@ import Wire
         judge()
     }
 
-    @Test func theMatchIsOnTheNodeOfWhoWaitedLongerAndTheHallHasNoPartInIt() throws {
+    @Test func theMatchIsOnTheNodeOfTheOneWhoWaitedLongerAndTheHallHasNoPartInIt() throws {
         let holder = holdHall(at: 1)
         let clients = search(at: 2, 3)
         #expect(clients.allSatisfy { $0.isMatched && $0.redirects == 0 })
@@ -136,7 +137,7 @@ import Wire
         judge()
     }
 
-    @Test func whoStopsLeavesTheHall() {
+    @Test func aStrangerWhoStopsLeavesTheHall() {
         let clients = search(at: 1, 2)
         for client in clients {
             client.endWish()
@@ -330,7 +331,7 @@ import Wire
         judge()
     }
 
-    @Test func whoseLetterThatTheMatchBeginsIsLostWaitsAgain() {
+    @Test func aStrangerWaitsAgainIfTheMatchDoesNotBegin() {
         let holder = holdHall(at: 1)
         let client = search(at: 2)[0]
         #expect(waitingCounts == [2, 0, 0] && !holder.isMatched)
@@ -339,6 +340,41 @@ import Wire
         world.nodes[1].stage.handle(.received(.person(client.identity, reserve), from: world.nodes[0].tag))
         world.pass(.seconds(6))
         #expect(client.waitingSince != nil)
+        #expect(search(at: 3)[0].isMatched && client.isMatched)
+        judge()
+    }
+
+    @Test func aChatWithAStrangerWhoLeftBeforeItBeganEnds() throws {
+        let holder = holdHall(at: 1)
+        let client = search(at: 2)[0]
+        #expect(waitingCounts == [2, 0, 0] && !holder.isMatched)
+        // Both have agreed, and one has left meanwhile. The match is on the node of that one.
+        let (hall, here, there) = (world.nodes[0].tag, world.nodes[1].tag, world.nodes[2].tag)
+        let match = MatchID(high: there.rawValue << 24, low: 7)
+        let gone = PoolEntry(identity: IdentityID(high: 9, low: 9), node: there)
+        let reserve = PersonEvent.reserve(match, with: gone.identity, at: there)
+        world.nodes[1].stage.handle(.received(.person(client.identity, reserve), from: hall))
+        let begin = MatchEvent.begin(.video, gone, PoolEntry(identity: client.identity, node: here))
+        world.nodes[2].stage.handle(.received(.match(match, begin), from: hall))
+        world.pass(.seconds(2))
+        #expect(matchCounts == [0, 0, 0] && ends(client) == [.partnerLeft])
+        #expect(waitingCounts == [2, 0, 0] && client.waitingSince != nil)
+        judge()
+    }
+
+    @Test func aStrangerWhoComesToTheHallBeforeTheLettersOfTheirFormerNodeWaitsThere() {
+        let holder = holdHall(at: 1)
+        let entry = PoolEntry(identity: IdentityID(high: 9, low: 9), node: world.nodes[1].tag)
+        let (hall, former) = (world.nodes[0].stage, world.nodes[1].tag)
+        hall.handle(.received(.pool(.enter(entry)), from: former))
+        let client = world.arrive(entry.identity, at: 1)
+        world.pass(.milliseconds(50))
+        client.want(.chat)
+        for late in [PoolEvent.enter(entry), .withdraw(entry.identity)] {
+            hall.handle(.received(.pool(late), from: former))
+        }
+        world.pass(.seconds(1))
+        #expect(waitingCounts == [2, 0, 0] && !holder.isMatched)
         #expect(search(at: 3)[0].isMatched && client.isMatched)
         judge()
     }
@@ -378,6 +414,7 @@ import Wire
         let clients = search(at: 1, 2)
         let holder = holdHall(at: 1)
         let (current, own) = (try match(clients[0]).match, clients[0].identity)
+        clients[0].appear(Appearance(name: "Ada"))
         let stage = world.nodes[0].stage
         var entry = PoolEntry(identity: IdentityID(high: 9, low: 9))
         entry.node = world.nodes[1].tag
@@ -393,10 +430,16 @@ import Wire
         stage.handle(.received(.pool(.withdraw(holder.identity)), from: world.nodes[2].tag))
         stage.handle(.received(.person(own, .partnerBlurred(current, true)), from: world.nodes[2].tag))
         stage.handle(.received(.person(holder.identity, .hallClosed), from: world.nodes[2].tag))
+        let (meeting, person) = (MeetingReference(match: current), stage.project.personID(of: clients[1].identity))
+        let partner = Counterpart(identity: clients[1].identity, person: person, name: "Bo", isOnline: true)
+        for event in [PersonContactEvent.asked(meeting, by: partner), .agreed(meeting, with: partner)] {
+            stage.handle(.received(.person(own, .contact(event)), from: world.nodes[2].tag))
+        }
         world.pass(.milliseconds(100))
         #expect(clients.allSatisfy { $0.isMatched } && waitingCounts == [1, 0, 0])
         let isBlurred = clients[0].news.contains { if case .roulette(.blur) = $0 { true } else { false } }
-        #expect(!isBlurred)
+        let isAsked = clients[0].news.contains { if case .contact = $0 { true } else { false } }
+        #expect(!isBlurred && !isAsked)
     }
 
     @Test func withoutRelaysALetterToThePoolIsDropped() {
