@@ -49,6 +49,8 @@ public struct Context: Sendable {
     var hasRecordingSpace = true
     /// The disk space left for files.
     var freeDisk = FreeDiskSpace()
+    /// The lives of other nodes to which media can cross. Nil until this node has relays: then nothing spans nodes.
+    var mediaNodes: Set<NodeTag>?
 
     /// Effects that the shell has not taken yet.
     private var effects: [Effect] = []
@@ -188,9 +190,11 @@ public struct Context: Sendable {
 
 extension Context {
     /// Returns a new random id. In a cluster, its first 40 bits are the node's tag.
-    mutating func newID<ID: Identifier128>() -> ID {
+    ///
+    /// - Parameter node: the node that will have the machine with this id; nil if it is this one.
+    mutating func newID<ID: Identifier128>(at node: NodeTag? = nil) -> ID {
         let id = ID.random(using: &random)
-        guard let tag else { return id }
+        guard let tag = node ?? tag else { return id }
         return ID(high: tag.rawValue << 24 | id.high >> 40, low: id.low)
     }
 

@@ -170,10 +170,12 @@ public struct Rules: Equatable, Sendable {
     /// How long a person without devices, who was only looked up, stays in memory. Until then, the person's devices are sent to
     /// this node, so it is short: only as long as it takes to place a call.
     public var clusterPersonIdle: Duration = .seconds(1)
-    /// How long a stranger waits on their own node before they are sent to the node where strangers wait.
+    /// How long a stranger waits in the pool of their own node before they wait in that of the node where strangers meet.
     public var localWait: Duration = .milliseconds(300)
     /// The pause before a stranger who could not be sent there tries again.
     public var hallRetry: Duration = .seconds(1)
+    /// How often a stranger who waits in the pool of another node asks where the hall is, and sends the entry again.
+    public var hallRenewal: Duration = .seconds(10)
     /// How long a node remains the one where strangers wait after nobody waits there anymore.
     public var hallLinger: Duration = .seconds(5)
 

@@ -104,7 +104,7 @@ struct PairingBenchmark {
     /// Delivers the newcomer's `enter`, the two requests, the two answers, and the letter to the match.
     private mutating func pair(_ newcomer: PoolEntry) {
         enter(newcomer)
-        guard case .person(let first, .reserve(let match, let second))? = context.nextLetter(),
+        guard case .person(let first, .reserve(let match, let second, _))? = context.nextLetter(),
             context.letters.count == 1
         else { preconditionFailure("the newcomer was not paired") }
         forgetLetters()

@@ -97,6 +97,6 @@ extension Setting {
         Setting(
             "cluster.relays", \.cluster.relays, .boolean,
             "Whether this node connects its media to that of other nodes, over UDP.",
-            "Rooms then span the nodes that have it. See media.relayAddress and docs/cluster.md."),
+            "Rooms, chats and calls then span the nodes that have it. See media.relayAddress and docs/cluster.md."),
     ]
 }

@@ -497,7 +497,8 @@ extension Setting {
         Setting(
             "roulette.localWait", \.rules.localWait, wait,
             "In a cluster, how long a stranger looks for a partner on their own node.",
-            "Then they are sent to the node where strangers from all nodes wait.", applies: .atReload),
+            "Then they wait where strangers of all nodes do. Without cluster.relays, they move there.",
+            applies: .atReload),
         Setting(
             "roulette.skipWindow", \.rules.skipWindow, wait, "Ending a chat within this time counts as a skip.",
             "It counts only for the person who ended it.", applies: .atReload),

@@ -1,3 +1,4 @@
+import Cluster
 import Wire
 
 /// One call, from the request to its end. Decides whether and how long the call rings, who may join, and how it ended.
@@ -6,11 +7,13 @@ import Wire
 /// them belong to that person's state machine.
 /// Invariants: tokens are made only after the call is accepted, and only for its two people. When the call ends,
 /// storage is notified first, then the call's session, then the two people. Neither of them is notified of the end
-/// more than once.
+/// more than once. A call is on the caller's node. The callee may be on another one.
 struct Call: Machine, Equatable, Sendable {
     /// One of the two people in the call.
     struct Side: Equatable, Sendable {
         var party: Counterpart
+        /// The person's node if it is another one of the cluster; nil if the person is on this one.
+        var node: NodeTag?
         /// Whether this side sends video.
         var hasVideo: Bool
         /// Whether this side's device has lost its connection, or has not reconnected after a server restart.
@@ -63,6 +66,8 @@ struct Call: Machine, Equatable, Sendable {
 
     var isOver: Bool { state == .over }
     var isRinging: Bool { if case .ringing = state { true } else { false } }
+    /// The callee and the callee's node, if that is another one; otherwise nil.
+    var distantCallee: (identity: IdentityID, node: NodeTag)? { callee.node.map { (callee.party.identity, $0) } }
 
     // MARK: Timeouts
 
@@ -85,6 +90,10 @@ struct Call: Machine, Equatable, Sendable {
             guard ringsUntil <= context.now else { return }
             let error = WireError(.internalError, "This person could not be reached. Try again.", retryable: true)
             giveUp(error, request, &context)
+            // The callee may have reserved a place for the call, and the answer may be under way.
+            if callee.node != nil {
+                tell(.incoming, .over(CallEnd(record: record(.incoming, .missed), into: nil)), &context)
+            }
         case .ringing where ringsUntil <= context.now: end(.unanswered, .missed, &context)
         case .ringing where isLate: end(.cancelled, .cancelled, &context)
         case .joining where isLate, .active where isLate:
@@ -104,7 +113,7 @@ struct Call: Machine, Equatable, Sendable {
         case .rings(let devices):
             guard isRinging else { return }
             state = .ringing(devices: devices)
-            context.tell(.person(caller.party.identity, .call(.ringing(id, devices: devices))))
+            tell(.outgoing, .ringing(id, devices: devices), &context)
         case .outOfReach:
             if isRinging { end(.unreachable, .missed, &context) }
         case .accept(let identity, let video):
@@ -117,12 +126,17 @@ struct Call: Machine, Equatable, Sendable {
             guard let since, let place = place(of: identity) else { return }
             setAway(false, identity, &context)
             admit(place, since: since, &context)
-            if self[place.other].isAway { context.tell(.person(identity, .call(.partnerAway(id, true)))) }
+            if self[place.other].isAway { tell(place, .partnerAway(id, true), &context) }
         case .returned(let identity, let client, let re): readmit(identity, Request(client, re), &context)
         case .joined(let identity): joined(identity)
         case .merge(let other):
             if isRinging { end(.merged, .merged, of: other, &context) }
+        case .nodeLost(let node): nodeLost(node, &context)
         }
+    }
+
+    private func tell(_ place: CallDirection, _ event: PersonCallEvent, _ context: inout Context) {
+        context.tell(self[place].party.identity, .call(event), at: self[place].node)
     }
 
     // MARK: Placing
@@ -132,12 +146,15 @@ struct Call: Machine, Equatable, Sendable {
         caller = Side(party: attempt.caller, hasVideo: attempt.video)
         let person = context.project.personID(of: attempt.callee)
         let party = Counterpart(identity: attempt.callee, person: person, name: attempt.calleeName, isOnline: false)
-        callee = Side(party: party, hasVideo: attempt.video)
+        callee = Side(party: party, node: attempt.calleeNode, hasVideo: attempt.video)
         session = context.project.makeSessionID(
             mediaMode: context.rules.callSessionMode, isPrivate: true, now: context.wallNow, using: &context.random)
         (video, placedAt, ringsUntil) = (attempt.video, context.wallNow, context.now + context.rules.ringTimeout)
         state = .asking(Request(attempt.client, attempt.re))
-        context.tell(.person(attempt.callee, .call(.asked(offer(from: caller)))))
+        var offer = offer(from: caller)
+        // Another node has another clock of the timers.
+        if callee.node != nil { offer.ringsUntil = context.moment.wall(at: ringsUntil) }
+        tell(.incoming, .asked(offer), &context)
     }
 
     private mutating func answered(_ answer: CallAnswer, _ context: inout Context) {
@@ -148,7 +165,7 @@ struct Call: Machine, Equatable, Sendable {
             giveUp(error, request, &context)
         case .ready(let party):
             place(party, request, &context)
-            context.tell(.person(party.identity, .call(.ring(id))))
+            tell(.incoming, .ring(id), &context)
         case .refused(let party, let outcome, let isMissed):
             place(party, request, isStored: false, &context)
             end(outcome, isMissed ? .missed : nil, &context)
@@ -173,14 +190,13 @@ struct Call: Machine, Equatable, Sendable {
         self.isStored = isStored
         if isStored { context.persist(.callPlaced(stored(context.moment))) }
         state = .ringing(devices: 0)
-        context.tell(
-            .person(caller.party.identity, .call(.placed(offer(from: callee), request.client, re: request.re))))
+        tell(.outgoing, .placed(offer(from: callee), request.client, re: request.re), &context)
     }
 
     /// Ends a call that could not be placed. Only the caller is notified.
     private mutating func giveUp(_ error: WireError, _ request: Request, _ context: inout Context) {
         state = .over
-        context.tell(.person(caller.party.identity, .call(.notPlaced(request.client, re: request.re, error))))
+        tell(.outgoing, .notPlaced(request.client, re: request.re, error), &context)
     }
 
     private func stored(_ moment: Moment) -> StoredCall {
@@ -212,7 +228,7 @@ struct Call: Machine, Equatable, Sendable {
         for place in [CallDirection.incoming, .outgoing] {
             admit(place, since: context.now, &context)
         }
-        if caller.isAway { context.tell(.person(callee.party.identity, .call(.partnerAway(id, true)))) }
+        if caller.isAway { tell(.incoming, .partnerAway(id, true), &context) }
     }
 
     private func admit(_ place: CallDirection, since: Timestamp, _ context: inout Context) {
@@ -222,7 +238,7 @@ struct Call: Machine, Equatable, Sendable {
                 to: session, .publisher, match: id.binding, for: self[place].party.identity),
             mediaMode: context.project.mediaMode(of: session) ?? context.rules.callSessionMode
         )
-        context.tell(.person(self[place].party.identity, .call(.accepted(agreement))))
+        tell(place, .accepted(agreement), &context)
     }
 
     private mutating func joined(_ identity: IdentityID) {
@@ -236,17 +252,16 @@ struct Call: Machine, Equatable, Sendable {
         self[place].isAway = isAway
         if !caller.isAway, !callee.isAway { backBy = nil }
         if case .ringing(let devices) = state {
-            if !isAway { context.tell(.person(identity, .call(.ringing(id, devices: devices)))) }
+            if !isAway { tell(place, .ringing(id, devices: devices), &context) }
         } else if since != nil {
-            let other = self[place.other].party.identity
-            context.tell(.person(other, .call(.partnerAway(id, isAway))))
+            tell(place.other, .partnerAway(id, isAway), &context)
         }
     }
 
     private mutating func setVideo(_ video: Bool, _ identity: IdentityID, _ context: inout Context) {
         guard since != nil, let place = place(of: identity), self[place].hasVideo != video else { return }
         self[place].hasVideo = video
-        context.tell(.person(self[place.other].party.identity, .call(.changed(id, video: video))))
+        tell(place.other, .changed(id, video: video), &context)
     }
 
     // MARK: Ending
@@ -281,13 +296,29 @@ struct Call: Machine, Equatable, Sendable {
         state = .over
         for (place, outcome) in [(CallDirection.outgoing, Optional(toCaller)), (.incoming, toCallee)] {
             guard let outcome else { continue }
-            let other = self[place.other].party
-            let record = CallRecord(
-                call: id, other: other.identity, otherName: other.name, direction: place, outcome: outcome,
-                video: video, at: placedAt, duration: duration, isSeen: false
-            )
-            let end = CallEnd(record: record, into: merged)
-            context.tell(.person(self[place].party.identity, .call(.over(end))))
+            tell(place, .over(CallEnd(record: record(place, outcome, duration: duration), into: merged)), &context)
+        }
+    }
+
+    private func record(_ place: CallDirection, _ outcome: CallOutcome, duration: Duration? = nil) -> CallRecord {
+        let other = self[place.other].party
+        return CallRecord(
+            call: id, other: other.identity, otherName: other.name, direction: place, outcome: outcome, video: video,
+            at: placedAt, duration: duration, isSeen: false)
+    }
+
+    /// The callee's node is lost, or letters were. A call that rings ends; the callee's node, if it lives, notifies the callee. Otherwise
+    /// the callee must come to this node in time, as after a restart.
+    private mutating func nodeLost(_ node: NodeTag, _ context: inout Context) {
+        guard callee.node == node else { return }
+        switch state {
+        case .new, .over: return
+        case .asking: answered(.elsewhere, &context)
+        case .ringing: end(.unreachable, nil, &context)
+        case .joining, .active:
+            callee.node = nil
+            setAway(true, callee.party.identity, &context)
+            backBy = context.now + context.rules.resumeGrace
         }
     }
 
@@ -316,15 +347,16 @@ struct Call: Machine, Equatable, Sendable {
     }
 
     /// Gives a person who came to this node after the call their part in it.
-    private func readmit(_ identity: IdentityID, _ request: Request, _ context: inout Context) {
+    private mutating func readmit(_ identity: IdentityID, _ request: Request, _ context: inout Context) {
         var call = stored(context.moment)
         switch state {
         case .ringing: call.ringsUntil = ringsUntil
         case .joining(let since, _), .active(let since): call.acceptedAt = since
         case .new, .asking, .over: return context.fail(.callMoves, request)
         }
-        guard place(of: identity) != nil else { return context.fail(.callMoves, request) }
-        context.tell(.person(identity, .call(.readmitted(call, request.client, re: request.re))))
+        guard let place = place(of: identity) else { return context.fail(.callMoves, request) }
+        self[place].node = nil
+        tell(place, .readmitted(call, request.client, re: request.re), &context)
     }
 
     // MARK: Sides

@@ -124,7 +124,7 @@ extension RouletteState {
         guard let search, search.client == client else { return }
         switch activity {
         case .waiting, .reserved:
-            context.tell(.pool(.withdraw(id)))
+            leavePool(id, &context)
             activity = .away(search)
         case .penalized: activity = .away(search)
         case .chatting(_, let chat): context.tell(.match(chat.match, .away(id, true)))

@@ -27,17 +27,12 @@ struct DistantRooms: Equatable, Sendable {
         let publisher: ConnectionID
     }
 
-    /// The nodes to which media can cross. Nil until this node has relays: then no room spans nodes.
-    var nodes: Set<NodeTag>?
     private var seats: [ConnectionID: Seat] = [:]
     /// The joins of each client that were posted and are not answered, with the nodes that must answer them, keyed by the number of the
     /// request. A client's budget for joins limits them.
     private var joins: [ConnectionID: [UInt64: NodeTag]] = [:]
     private var sessions: [SessionID: Session] = [:]
     private(set) var streams: [StreamID: Stream] = [:]
-
-    /// Whether rooms can span nodes.
-    var isOn: Bool { nodes != nil }
 
     func seat(of client: ConnectionID) -> Seat? { seats[client] }
     /// Returns the node of a session in which clients of this node are, if it is another one.

@@ -8,11 +8,15 @@ import Wire
 // MARK: - On the node of the client
 
 extension Hub {
-    /// Posts a join to the node of its room, if that is possible, instead of redirecting the client there. Returns whether it did.
+    /// Posts a join to the node of its room, or lets a stranger wait in the hall from here, if that is possible, instead of redirecting
+    /// the client there. Returns whether it did.
     mutating func crosses(_ letter: Letter, to tag: NodeTag) -> Bool {
-        guard let own = context.tag, distant.nodes?.contains(tag) == true,
-            case .roomRegistry(.join(let application)) = letter
-        else { return false }
+        guard let own = context.tag, context.mediaNodes?.contains(tag) == true else { return false }
+        if case .hall(let person) = letter {
+            context.tell(.person(person, .hallIsAt(tag)))
+            return true
+        }
+        guard case .roomRegistry(.join(let application)) = letter else { return false }
         let client = application.applicant.client
         // Clients of PerchRTC's protocol have ids that no other node can route.
         guard !client.isPerch, client.tag(unless: own) == nil else { return false }
@@ -23,6 +27,7 @@ extension Hub {
 
     /// Notes what a letter of another node says about a client of this one.
     mutating func note(_ event: ClientEvent, for client: ConnectionID, from tag: NodeTag) {
+        noteSession(event, of: client, from: tag)
         switch event {
         case .room(let seat): distant.sit(client, on: seat, at: tag)
         case .deliver(let message) where distant.waits(client): distant.answered(client, re: message.re, by: tag)
@@ -44,9 +49,9 @@ extension Hub {
             guard let seat = distant.seat(of: client), seat.name == name else { return nil }
             return seat.tag
         case .session(let id, let event):
-            if event.isOfSession { return distant.node(of: id) }
-            guard let client = event.client, let seat = distant.seat(of: client), seat.session == id else { return nil }
-            return seat.tag
+            if event.isOfSession { return distant.node(of: id) ?? distantSessions.node(of: id) }
+            if let client = event.client, let seat = distant.seat(of: client), seat.session == id { return seat.tag }
+            return node(ofSession: id, for: event)
         default: return nil
         }
     }
@@ -63,10 +68,10 @@ extension Hub {
             guard distant.owns(stream, by: client, tag) else { break }
             if case .unpublish = command { distant.unpublish(stream) }
             return context.media(command)
-        case .subscribe(_, _, let client, _, _, _, _), .unsubscribe(_, let client):
+        case .subscribe(let stream, _, let client, _, _, _, _), .unsubscribe(let stream, let client):
             guard let own = context.tag, client.tag(unless: own) == nil else { break }
-            // A client that has left meanwhile has no subscriptions.
-            if clients.contains(client) { context.media(command) }
+            // A client that has left meanwhile has no subscriptions, and a stream that this node has forgotten has no subscribers.
+            if clients.contains(client), distant.streams[stream]?.tag == tag { context.media(command) }
             return
         // These are commands of a client, which gives them on its own node.
         case .offer, .close, .estimate, .leave: break
@@ -81,20 +86,27 @@ extension Hub {
     /// Whether this letter about a room comes from the node of the client that it concerns. No node may speak for the clients of
     /// others.
     func admits(_ letter: Letter, from tag: NodeTag) -> Bool {
-        guard distant.isOn else { return false }
+        guard context.spansNodes, let own = context.tag else { return false }
         let client: ConnectionID?
         switch letter {
         case .roomRegistry(.join(let application)): client = application.applicant.client
         case .roomRegistry(.keep(let sender, _, _, _)): client = sender
         case .room(_, let event): client = event.client
-        // Tokens for a room are bound to a place in it. Those of other sessions are used on the session's node.
+        // Tokens for a room are bound to a place in it, and those of a chat to its match. Those of other sessions are used on the
+        // session's node.
         case .session(_, .join(let sender, _, let grant, _)): client = grant.match == nil ? nil : sender
+        case .session(_, .report(let report, let reporter, _)):
+            client = report.match.node(unless: own) == nil ? reporter : nil
+        case .session(_, .sampled(let match, let person, _)), .session(_, .judged(let match, let person, _)):
+            // Without a match, the chat has ended meanwhile, and the session ignores the event.
+            guard let sides = matches.read(match, { $0.sides }) else { return match.node(unless: own) == nil }
+            return sides.contains { $0.identity == person && $0.node == tag }
         case .session(_, let event):
             if event.isOfSession { return true }
             client = event.client
         default: return false
         }
-        guard let client, let own = context.tag else { return false }
+        guard let client else { return false }
         return client.tag(unless: own) == tag
     }
 }
@@ -105,7 +117,10 @@ extension Hub {
     /// A node is lost, or letters between it and this node were. What both know of each other's rooms is no longer the same, so the
     /// clients in these rooms begin again.
     mutating func distantLost(_ tag: NodeTag, isOver: Bool) {
-        guard distant.isOn else { return }
+        guard context.spansNodes else { return }
+        strangersLost(on: tag, isOver: isOver)
+        distantSessionsLost(on: tag, isOver: isOver)
+        callsLost(on: tag)
         for client in distant.clients(on: tag) {
             // A join that nobody will answer ends with the connection too.
             distant.forgetJoins(of: client, to: tag)
@@ -157,7 +172,7 @@ extension RoomEvent {
 
 extension SessionEvent {
     /// The client that the event concerns, and whose node sends it; nil if it concerns none.
-    fileprivate var client: ConnectionID? {
+    var client: ConnectionID? {
         switch self {
         case .join(let client, _, _, _), .verb(let client, _, _), .dropped(let client), .returned(let client),
             .gone(let client, _), .rosterAcknowledged(let client), .lagging(let client, _),

@@ -229,7 +229,10 @@ extension Hub {
         case .room(let name): context.tell(.room(name, .placeLost(error)))
         case .session(let id): context.tell(.session(id, .placeLost))
         case .hall:
-            for person in pool.machine.waitingIdentities { context.tell(.person(person, .hallIsElsewhere(error))) }
+            for person in pool.machine.waitingIdentities where people.contains(person) {
+                context.tell(.person(person, .hallIsElsewhere(error)))
+            }
+            closeHall()
         case .directory:
             directory = Slot(Directory(rules: context.rules, project: context.project))
             for person in people.ids(where: { $0.usesDirectory }).sorted() {
@@ -245,7 +248,8 @@ extension Hub {
         reachAgain()
         contactsLost(on: tag, isOver: true)
         // The registry may still answer that a room is there.
-        distant.nodes?.remove(tag)
+        context.mediaNodes?.remove(tag)
+        distantSessions.ended(tag)
         distantLost(tag, isOver: true)
     }
 }
@@ -258,6 +262,7 @@ extension Hub {
         guard places != nil else { return }
         places?.isDraining = isDraining
         guard isDraining else { return }
+        if places?.isHere(.hall) == true { closeHall() }
         for machine in [PlacedMachine.directory, .deviceCodes] {
             guard let key = places?.key(of: machine) else { continue }
             lostPlace(key)

@@ -7,7 +7,8 @@ import Wire
 // on another node first wait in `Places` until the registry has said which node that is.
 
 extension Hub {
-    /// Posts a letter to clients on other nodes, or to a room on another node. Returns true if nothing of it is left for this node.
+    /// Posts a letter to clients on other nodes, or to a room, match or call on another node. Returns true if nothing of it is left for
+    /// this node.
     mutating func posts(_ letter: Letter) -> Bool {
         guard let own = context.tag else { return false }
         switch letter {
@@ -20,7 +21,16 @@ extension Hub {
             post(message, to: ids, own)
             return true
         case .room, .roomRegistry, .session:
-            guard distant.isOn, let tag = distantNode(of: letter) else { return false }
+            guard context.spansNodes, let tag = distantNode(of: letter) else { return false }
+            context.post(letter, to: tag)
+            return true
+        case .match(let id, let event):
+            guard context.spansNodes, let tag = id.node(unless: own) else { return false }
+            if case .leave = event { distantSessions.ended(id) }
+            context.post(letter, to: tag)
+            return true
+        case .call(let id, _):
+            guard context.spansNodes, let tag = distantSessions.node(of: id, unless: own) else { return false }
             context.post(letter, to: tag)
             return true
         default: return false
@@ -52,11 +62,13 @@ extension Hub {
     /// Delivers a letter that another node has posted.
     mutating func received(_ letter: Letter, from tag: NodeTag) {
         guard let own = context.tag else { return }
+        // This node may learn later than the other one that media can cross.
+        if context.spansNodes { distantSessions.met([tag]) }
         switch letter {
         // The client of an earlier life of this node is gone.
         case .client(let id, let event):
             guard id.tag(unless: own) == nil else { return }
-            if distant.isOn { note(event, for: id, from: tag) }
+            if context.spansNodes { note(event, for: id, from: tag) }
             context.tell(letter)
         case .clients(let ids, let message):
             context.tell(.clients(ids.filter { $0.tag(unless: own) == nil }, message))
@@ -68,7 +80,12 @@ extension Hub {
         // If the person has just moved to another node, the letter is forwarded. Presence is not: a person who moves asks again.
         case .person(_, let event) where event.travels: context.tell(letter)
         case .relay(let event): context.relay(event, from: tag)
-        case .media(let command) where distant.isOn: received(command, from: tag)
+        case .person(let id, .call(let event)) where context.spansNodes: receivedForCallee(event, id, from: tag)
+        case .person(let id, let event) where context.spansNodes: receivedForStranger(event, id, from: tag)
+        case .pool(let event) where context.spansNodes: received(event, from: tag)
+        case .match(let id, let event) where context.spansNodes: received(event, to: id, from: tag)
+        case .call(let id, let event) where context.spansNodes: received(event, to: id, from: tag)
+        case .media(let command) where context.spansNodes: received(command, from: tag)
         case .room, .roomRegistry, .session:
             guard admits(letter, from: tag) else { return context.figures.unexpectedLetters += 1 }
             context.tell(letter)

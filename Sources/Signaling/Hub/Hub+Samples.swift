@@ -14,10 +14,16 @@ extension Hub {
     /// Returns whose camera a sample with this token shows; nil if the chat is over, or the token is not one to publish in a chat.
     package func sampleSource(for grant: SessionGrant) -> SampleSource? {
         guard let match = grant.match, let holder = grant.holder, grant.role == .publisher,
-            let people = matches.read(match, { $0.people }),
-            let person = people.first(where: { context.project.holder($0, of: match) == holder })
+            let person = chattingHere(in: match).first(where: { context.project.holder($0, of: match) == holder })
         else { return nil }
         return SampleSource(match: match, person: person, session: grant.session)
+    }
+
+    /// The people of this node in a match, which may be on another one.
+    private func chattingHere(in match: MatchID) -> [IdentityID] {
+        if let person = distantSessions.chats[match] { return [person] }
+        let sides = matches.read(match) { $0.sides } ?? []
+        return sides.map(\.identity).filter { people.contains($0) }
     }
 
     /// Returns whether a warning to this person would be seen: whether they have a connection to this server, and one of a client that

@@ -30,6 +30,8 @@ public struct Hub: Sendable {
     var lostContacts = LostContacts()
     /// The rooms on other nodes in which clients of this node are.
     var distant = DistantRooms()
+    /// The chats and calls on other nodes in which people of this node are.
+    var distantSessions = DistantSessions()
     /// What the other nodes of the cluster have.
     var others = ClientCounts()
 
@@ -134,8 +136,11 @@ public struct Hub: Sendable {
             counts.clients += clients.count
             context.tell(.pool(.count(client, re: re, counts)))
         case .media(let command): context.media(command)
-        // The hall is here, so the stranger has come to the right node. What concerns relays is for other nodes.
-        case .hall, .relay: break
+        // The hall is here, so the stranger has come to the right node, or waits in the pool of another one.
+        case .hall(let person):
+            if context.spansNodes, let own = context.tag { context.tell(.person(person, .hallIsAt(own))) }
+        // What concerns relays is for other nodes.
+        case .relay: break
         }
     }
 

@@ -111,8 +111,8 @@ public enum Input: Equatable, Sendable {
     case lettersLost(NodeTag)
     /// An event about a relay for its other end, which is on that node.
     case relay(RelayLetter, to: NodeTag)
-    /// Media can cross between this node and these lives of other nodes now, and no others. Rooms can span nodes from the first of these
-    /// inputs on.
+    /// Media can cross between this node and these lives of other nodes now, and no others. Rooms, chats and calls can span nodes from the
+    /// first of these inputs on.
     case mediaCrosses(to: Set<NodeTag>)
 }
 
@@ -205,7 +205,10 @@ extension Hub {
         case .lettersLost(let tag):
             contactsLost(on: tag, isOver: false)
             distantLost(tag, isOver: false)
-        case .mediaCrosses(let nodes): distant.nodes = nodes
+        case .mediaCrosses(let nodes):
+            context.mediaNodes = nodes
+            distantSessions.met(nodes)
+            sendBackUnconnected()
         case .relay(let event, let tag): post(event, to: tag)
         case .draining(let isDraining): drain(isDraining)
         }

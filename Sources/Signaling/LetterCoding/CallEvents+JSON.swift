@@ -43,6 +43,7 @@ extension CallEvent: LetterEvent {
             self = try .merge(into: coder("into", call))
         // The node that restores a call has it, and its people come there.
         case .restore, .returned: throw .staysHere
+        case .nodeLost: throw .staysHere
         }
     }
 }
@@ -113,6 +114,7 @@ extension PersonCallEvent: LetterEvent {
             self = try .over(coder("end", end))
         // The node that restores a call tells its own people.
         case .restored, .readmitted, .located: throw .staysHere
+        case .nodeLost: throw .staysHere
         }
     }
 }

@@ -1,3 +1,4 @@
+import Cluster
 import Wire
 
 // How the values in letters are read and written. `FieldCoder` does it for the simple ones.
@@ -72,10 +73,21 @@ extension FieldCoder {
         return present ?? false
     }
 
+    /// Reads or writes the life of a node, such as `2-17`.
+    mutating func node(_ name: String, _ value: NodeTag?) throws(WireError) -> NodeTag? {
+        guard let tag = try text(name, value?.description) else { return nil }
+        guard let node = NodeTag(tag) else {
+            throw WireError(.malformed, "The member \"\(name)\" must be the number of a node and of its life.")
+        }
+        return node
+    }
+
     /// Reads or writes bytes as base64url.
-    mutating func bytes(_ name: String, _ value: inout [UInt8]) throws(WireError) {
+    ///
+    /// - Parameter max: the maximum length of the text.
+    mutating func bytes(_ name: String, _ value: inout [UInt8], max: Int = Limits.name) throws(WireError) {
         var text = Base64URL.encode(value)
-        try string(name, &text, max: Limits.name)
+        try string(name, &text, max: max)
         guard let bytes = Base64URL.decode(text.utf8) else {
             throw WireError(.malformed, "The member \"\(name)\" must be base64url.")
         }
@@ -164,6 +176,7 @@ extension MediaSide: LetterMember { static let blank = MediaSide.send }
 extension Role: LetterMember { static let blank = Role.subscriber }
 extension RoomRole: LetterMember { static let blank = RoomRole.guest }
 extension RouletteTokRequest: LetterMember { static let blank = RouletteTokRequest.next }
+extension SampleVerdict: LetterMember { static let blank = SampleVerdict.ok }
 
 extension SessionID: LetterMember {
     static var blank: SessionID { .unset }

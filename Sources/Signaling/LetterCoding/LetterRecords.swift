@@ -70,6 +70,7 @@ extension PoolEntry: LetterRecord {
         excluded = try coder.identities("excluded", excluded)
         try coder.id("lastPartner", &lastPartner)
         try coder.member("home", &home)
+        node = try coder.node("node", node)
     }
 }
 
@@ -113,7 +114,8 @@ extension Report: LetterRecord {
 
 extension CallAttempt: LetterRecord {
     static var blank: CallAttempt {
-        CallAttempt(caller: .blank, client: .blank, re: 0, callee: .blank, calleeName: "", video: false)
+        CallAttempt(
+            caller: .blank, client: .blank, re: 0, callee: .blank, calleeName: "", calleeNode: nil, video: false)
     }
     mutating func members(_ coder: inout FieldCoder) throws(WireError) {
         try coder.member("caller", &caller)
@@ -121,6 +123,7 @@ extension CallAttempt: LetterRecord {
         re = try coder.re(re)
         try coder.id("callee", &callee)
         try coder.string("calleeName", &calleeName, max: Limits.name)
+        calleeNode = try coder.node("calleeNode", calleeNode)
         try coder.bool("video", &video)
     }
 }

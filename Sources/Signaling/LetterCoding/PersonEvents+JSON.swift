@@ -5,9 +5,9 @@ extension PersonEvent: LetterEvent {
         [
             .arrived(.blank, address: "", .none, PersonRecord()), .dropped(.blank), .returned(.blank),
             .moved(.blank, address: ""), .departed(.blank), .verb(.blank, re: 0, .blank), .asked(.blank, .blank),
-            .reserve(.blank, with: .blank), .release(.blank), .queueFull,
+            .reserve(.blank, with: .blank), .release(.blank), .queueFull, .hallClosed,
             .matched(.blank, partner: .blank, address: ""), .matchEnded(.blank, .blank), .partnerAway(.blank, false),
-            .partnerMoved(.blank, address: ""), .introduced(.blank, nil),
+            .partnerMoved(.blank, address: ""), .partnerBlurred(.blank, false), .introduced(.blank, nil),
         ] + PersonPresenceEvent.blanks.map(PersonEvent.presence) + PersonCallEvent.blanks.map(PersonEvent.call)
             + PersonContactEvent.blanks.map(PersonEvent.contact)
     }
@@ -15,7 +15,8 @@ extension PersonEvent: LetterEvent {
     mutating func code(_ coder: inout FieldCoder) throws(WireError) {
         switch self {
         case .arrived, .dropped, .returned, .moved, .departed, .verb, .asked: try codeDevice(&coder)
-        case .reserve, .release, .queueFull, .matched, .matchEnded, .partnerAway, .partnerMoved:
+        case .reserve, .release, .queueFull, .hallClosed, .matched, .matchEnded, .partnerAway, .partnerMoved,
+            .partnerBlurred:
             try codeRoulette(&coder)
         case .introduced(let introduction, let found):
             try coder.event("introduced")
@@ -30,9 +31,9 @@ extension PersonEvent: LetterEvent {
             try event.code(&coder)
             self = .contact(event)
         // Each node reads the bans itself. The others are answers of this node's storage and registry.
-        case .banned, .unbanned, .storageFailed, .placeLost, .hallIsElsewhere, .lookedUp: throw .staysHere
-        // The two people of a match are on one node, which gets the samples too. An operator warns those on their own node.
-        case .partnerBlurred, .sampled, .judged, .warned: throw .staysHere
+        case .banned, .unbanned, .storageFailed, .placeLost, .hallIsElsewhere, .hallIsAt, .lookedUp: throw .staysHere
+        // The person's node gets the samples of the person's camera. An operator warns people on their own node.
+        case .sampled, .judged, .warned: throw .staysHere
         }
     }
 
@@ -71,17 +72,19 @@ extension PersonEvent: LetterEvent {
     /// Reads or writes an event from the pool or a match.
     private mutating func codeRoulette(_ coder: inout FieldCoder) throws(WireError) {
         switch self {
-        case .reserve(let match, let partner):
+        case .reserve(let match, let partner, let node):
             try coder.event("reserve")
-            self = try .reserve(coder("match", match), with: coder("partner", partner))
+            self = try .reserve(coder("match", match), with: coder("partner", partner), at: coder.node("node", node))
         case .release(let match):
             try coder.event("release")
             self = try .release(coder("match", match))
         case .queueFull: try coder.event("queueFull")
-        case .matched(let notice, let partner, let address):
+        case .hallClosed: try coder.event("hallClosed")
+        case .matched(let notice, let partner, let address, let node):
             try coder.event("matched")
             self = try .matched(
-                coder("notice", notice), partner: coder("partner", partner), address: coder.text("address", address))
+                coder("notice", notice), partner: coder("partner", partner), address: coder.text("address", address),
+                at: coder.node("node", node))
         case .matchEnded(let match, let reason):
             try coder.event("matchEnded")
             self = try .matchEnded(coder("match", match), coder("reason", reason))
@@ -91,6 +94,9 @@ extension PersonEvent: LetterEvent {
         case .partnerMoved(let match, let address):
             try coder.event("partnerMoved")
             self = try .partnerMoved(coder("match", match), address: coder.text("address", address))
+        case .partnerBlurred(let match, let isBlurred):
+            try coder.event("partnerBlurred")
+            self = try .partnerBlurred(coder("match", match), coder("blurred", isBlurred))
         default: throw .staysHere
         }
     }

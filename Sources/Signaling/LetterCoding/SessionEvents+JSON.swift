@@ -6,8 +6,9 @@ extension SessionEvent: LetterEvent {
             .join(.blank, .blank, .blank, re: 0), .verb(.blank, re: 0, .blank), .dropped(.blank), .returned(.blank),
             .gone(.blank, .blank), .rosterAcknowledged(.blank), .lagging(.blank, behind: .blank),
             .matchOpened(.blank, places: 0), .matchClosed(.blank), .homeOpened(.blank), .homeClosed(.blank),
-            .report(.blank, by: .blank, re: 0), .subscriptionChanged(.blank, .blank), .streamQuality(.blank),
-            .layersWanted(.blank, .blank), .full(false), .speaking(nil),
+            .report(.blank, by: .blank, re: 0), .sampled(.blank, .blank, []), .judged(.blank, .blank, .blank),
+            .subscriptionChanged(.blank, .blank), .streamQuality(.blank), .layersWanted(.blank, .blank), .full(false),
+            .speaking(nil),
         ] + RoomSessionEvent.blanks.map(SessionEvent.room)
     }
 
@@ -15,16 +16,14 @@ extension SessionEvent: LetterEvent {
         switch self {
         case .join, .verb, .dropped, .returned, .gone, .rosterAcknowledged, .lagging, .report:
             try codeClient(&coder)
-        case .matchOpened, .matchClosed, .homeOpened, .homeClosed: try codeMatch(&coder)
+        case .matchOpened, .matchClosed, .homeOpened, .homeClosed, .sampled, .judged: try codeMatch(&coder)
         case .subscriptionChanged, .streamQuality, .layersWanted, .full, .speaking: try codeMedia(&coder)
         case .room(var event):
             try event.code(&coder)
             self = .room(event)
         // The operator's request waits on this node, and archives are on the session's node. The others come from this node's
         // storage, settings and registry.
-        // A match, its people and its session are on one node, which gets the samples too.
-        case .operated, .moderated, .projectDeleted, .placeLost, .archiveStopped, .broadcastStopped, .sampled, .judged:
-            throw .staysHere
+        case .operated, .moderated, .projectDeleted, .placeLost, .archiveStopped, .broadcastStopped: throw .staysHere
         }
     }
 
@@ -60,7 +59,7 @@ extension SessionEvent: LetterEvent {
         }
     }
 
-    /// Reads or writes an event from a match, a call or a legacy client.
+    /// Reads or writes an event from a match, a call or a legacy client, or about the camera of a person in a match.
     private mutating func codeMatch(_ coder: inout FieldCoder) throws(WireError) {
         switch self {
         case .matchOpened(let match, let places, let call):
@@ -76,6 +75,14 @@ extension SessionEvent: LetterEvent {
         case .homeClosed(let match):
             try coder.event("homeClosed")
             self = try .homeClosed(coder("match", match))
+        case .sampled(let match, let person, var jpeg):
+            try coder.event("sampled")
+            let source = try (match: coder("match", match), person: coder("person", person))
+            try coder.bytes("jpeg", &jpeg, max: Limits.sample * 4 / 3 + 2)
+            self = .sampled(source.match, source.person, jpeg)
+        case .judged(let match, let person, let verdict):
+            try coder.event("judged")
+            self = try .judged(coder("match", match), coder("person", person), coder("verdict", verdict))
         default: throw .staysHere
         }
     }

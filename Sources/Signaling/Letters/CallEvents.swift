@@ -1,3 +1,4 @@
+import Cluster
 import Wire
 
 /// A request to place a call, before the call has an id.
@@ -9,6 +10,8 @@ public struct CallAttempt: Equatable, Sendable {
     public var callee: IdentityID
     /// The callee's name, if the callee's machine cannot be asked, because it is on another node of the cluster.
     public var calleeName: String
+    /// The other node of the cluster on which the callee is, if the call can ring there; nil if the callee is here, or cannot be asked.
+    public var calleeNode: NodeTag?
     public var video: Bool
 }
 
@@ -51,6 +54,9 @@ public enum CallEvent: Equatable, Sendable {
     case joined(IdentityID)
     // From another call, when two people called each other at the same time. This call ends in favor of that one.
     case merge(into: CallID)
+    // From the hub.
+    /// The callee's node is lost, or letters between it and this one were.
+    case nodeLost(NodeTag)
 }
 
 /// The answer of the callee's state machine to an incoming call.
@@ -101,6 +107,8 @@ public enum PersonCallEvent: Equatable, Sendable {
     case changed(CallID, video: Bool)
     case partnerAway(CallID, Bool)
     case over(CallEnd)
+    /// The node of a call is lost, or letters between it and this one were.
+    case nodeLost(NodeTag)
 }
 
 /// A call that is not accepted yet, as one of its two people sees it.

@@ -23,14 +23,20 @@ public enum PersonEvent: Equatable, Sendable {
     case asked(ConnectionID, RouletteTokRequest)
     // From the pool. A person is first reserved, and then either matched or released, so that no one can be in two
     // matches.
-    case reserve(MatchID, with: IdentityID)
+    /// `at` is the node of the other person; nil without a cluster.
+    case reserve(MatchID, with: IdentityID, at: NodeTag? = nil)
     case release(MatchID)
     case queueFull
     /// In a cluster, the stranger should wait on another node, which the error names. If it names none, it is unknown now where
     /// strangers wait.
     indirect case hallIsElsewhere(WireError)
+    /// The stranger should wait in the pool of this node, from where they are. It may be their own node.
+    case hallIsAt(NodeTag)
+    /// The node in whose pool the stranger waits no longer has the hall, or has lost the entry.
+    case hallClosed
     // From the match.
-    case matched(RouletteNotice.Matched, partner: IdentityID, address: String)
+    /// `at` is the partner's node; nil without a cluster.
+    case matched(RouletteNotice.Matched, partner: IdentityID, address: String, at: NodeTag? = nil)
     case matchEnded(MatchID, EndReason)
     case partnerAway(MatchID, Bool)
     case partnerMoved(MatchID, address: String)

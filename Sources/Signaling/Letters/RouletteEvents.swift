@@ -1,3 +1,4 @@
+import Cluster
 import Wire
 
 /// Events for the pool, mostly from the state machines of people: they enter and leave the queue, and accept or refuse
@@ -38,11 +39,13 @@ public struct PoolEntry: Equatable, Sendable {
     public var lastPartner: IdentityID?
     /// The session in which a legacy client publishes with every partner; nil for other clients.
     public var home: SessionID?
+    /// The node of the cluster on which the person is; nil without a cluster.
+    public var node: NodeTag?
 
     public init(
         identity: IdentityID, mode: ChatMode = .video, interests: [String] = [], name: String = "",
         address: String = "",
-        excluded: Set<IdentityID> = [], lastPartner: IdentityID? = nil, home: SessionID? = nil
+        excluded: Set<IdentityID> = [], lastPartner: IdentityID? = nil, home: SessionID? = nil, node: NodeTag? = nil
     ) {
         self.identity = identity
         self.mode = mode
@@ -52,6 +55,7 @@ public struct PoolEntry: Equatable, Sendable {
         self.excluded = excluded
         self.lastPartner = lastPartner
         self.home = home
+        self.node = node
     }
 
     func sharedInterests(with other: PoolEntry) -> [String] {

@@ -1,3 +1,4 @@
+import Cluster
 import Wire
 
 /// Handles the end of calls: which devices are notified, what is logged, and which ended calls are sent again until a device
@@ -115,6 +116,40 @@ extension CallState {
     mutating func seen(_ call: CallID, _ request: Request, _ snapshot: PersonSnapshot, _ context: inout Context) {
         if unseen.remove(call) { context.persist(.callSeen(call, by: snapshot.id)) }
         context.ok(request)
+    }
+
+    // MARK: Lost nodes
+
+    /// Whether this person is in a call of that node.
+    func hasCalls(on node: NodeTag) -> Bool { parts.contains { $0.id.isOn(node) } }
+
+    /// Handles the calls of a node that is lost. A device in such a call connects again, and rejoins it where it continues: on the node
+    /// that restores it, or on its own one if only letters were lost.
+    ///
+    /// - Returns: how those ended that rang, or that this person was ending.
+    mutating func nodeLost(
+        _ node: NodeTag, _ snapshot: PersonSnapshot, _ context: inout Context
+    ) -> [CallEnd] {
+        var ends: [CallEnd] = []
+        for part in parts where part.id.isOn(node) {
+            if part.isEngaged, part.ending == nil {
+                self[part.id] = nil
+                stopRinging(part, snapshot, &context)
+                guard let client = part.holder else { continue }
+                context.tell(.client(client, .expel(.placesUnavailable, .serviceRestart)))
+            } else {
+                ends.append(CallEnd(record: lostRecord(of: part, context), into: nil))
+            }
+        }
+        return ends
+    }
+
+    private func lostRecord(of part: Part, _ context: Context) -> CallRecord {
+        let duration = part.acceptedAt.map { max(.zero, context.wallNow - $0) }
+        return CallRecord(
+            call: part.id, other: part.offer.other.identity, otherName: part.offer.other.name,
+            direction: part.direction, outcome: duration == nil ? .missed : .connectionLost, video: part.offer.video,
+            at: part.offer.placedAt, duration: duration, isSeen: false)
     }
 
     // MARK: Ending all calls

@@ -38,24 +38,18 @@ extension CallState {
     /// session.
     mutating func accepted(_ agreement: CallAgreement, _ snapshot: PersonSnapshot, _ context: inout Context) {
         guard var part = self[agreement.call] else { return }
-        let (client, re, rung): (ConnectionID?, UInt64?, Set<ConnectionID>) =
+        let (client, re): (ConnectionID?, UInt64?) =
             switch part.state {
-            case .entering(let client, let re, let rung): (client, re, rung)
-            case .placed(let client), .accepted(let client, _): (client, nil, [])
-            case .asked, .ringing: (nil, nil, [])
+            case .entering(let client, let re, _): (client, re)
+            case .placed(let client), .accepted(let client, _): (client, nil)
+            case .asked, .ringing: (nil, nil)
             }
+        stopRinging(part, snapshot, &context)
         part.state = .accepted(client, agreement.admission.session)
         part.acceptedAt = agreement.since
-        if part.wasPushed {
-            part.wasPushed = false
-            context.push(snapshot.id, PushNotice(call: part.id, kind: .over, expires: part.offer.ringsUntil))
-        }
+        part.wasPushed = false
         self[part.id] = part
         unanswered.forget(part.offer.other.identity)
-        for other in rung.sorted() where other != client && snapshot.devices[other] != nil {
-            let record = part.record(.answeredElsewhere)
-            context.send(.call(.ended(.init(record, part.offer.other.person))), to: other)
-        }
         guard let client else { return }
         var message = CallNotice.Accepted()
         (message.re, message.call, message.video) = (re, part.id, part.offer.video)
@@ -63,6 +57,18 @@ extension CallState {
         (message.withVideo, message.since) = (agreement.withVideo, agreement.since)
         (message.admission, message.mediaMode) = (agreement.admission, agreement.mediaMode)
         context.send(.call(.accepted(message)), to: client)
+    }
+
+    /// Withdraws the push notification of a call that one device has accepted, and lets the other devices know.
+    func stopRinging(_ part: Part, _ snapshot: PersonSnapshot, _ context: inout Context) {
+        if part.wasPushed {
+            context.push(snapshot.id, PushNotice(call: part.id, kind: .over, expires: part.offer.ringsUntil))
+        }
+        guard case .entering(let client, _, let rung) = part.state else { return }
+        for other in rung.sorted() where other != client && snapshot.devices[other] != nil {
+            let record = part.record(.answeredElsewhere)
+            context.send(.call(.ended(.init(record, part.offer.other.person))), to: other)
+        }
     }
 
     // MARK: During a call

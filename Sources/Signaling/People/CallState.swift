@@ -167,7 +167,8 @@ extension CallState {
             guard let client = self[call]?.holder else { return }
             let state: PartnerState = isAway ? .reconnecting : .connected
             context.send(.call(.partner(.init(call: call, state: state))), to: client)
-        case .asked, .over: assertionFailure("Person handles these events, because they need the contacts")
+        case .asked, .over, .nodeLost:
+            assertionFailure("Person handles these events, because they need the contacts")
         }
     }
 

@@ -6,6 +6,8 @@ struct Encounter: Equatable, Sendable {
     var meeting: MeetingReference
     /// The other person; nil if there was no such chat or call, or if it was too long ago.
     var other: IdentityID?
+    /// The other node of the cluster on which the other person was; nil if they were on this one.
+    var node: NodeTag?
 }
 
 /// A person's contacts. Two people who met become contacts when both agree, and each can remove the other. Contacts
@@ -38,6 +40,9 @@ struct ContactBook: Equatable, Sendable {
     func node(of person: PersonID, _ project: Project) -> NodeTag? {
         nodes.first { project.personID(of: $0.key) == person }?.value
     }
+
+    /// The other node of the cluster on which this contact is online and visible; nil if there is none.
+    func node(of contact: IdentityID) -> NodeTag? { nodes[contact] }
 
     /// Contacts who are online and visible. For tests.
     var onlineContacts: Set<IdentityID> { online }
@@ -82,7 +87,8 @@ struct ContactBook: Equatable, Sendable {
             // Notify the other person before answering: their state machine may store the contact, and the answer
             // must then wait until the contact is stored.
             if asker == nil {
-                context.tell(.person(other, .contact(.asked(encounter.meeting, by: snapshot.acquaintance))))
+                context.tell(
+                    other, .contact(.asked(encounter.meeting, by: snapshot.acquaintance)), at: encounter.node)
             }
             context.ok(request)
             return asker
@@ -140,13 +146,13 @@ struct ContactBook: Equatable, Sendable {
     }
 
     mutating func add(
-        _ other: Counterpart, _ meeting: MeetingReference, _ devices: DeviceList, _ context: inout Context
+        _ other: Counterpart, _ encounter: Encounter, _ devices: DeviceList, _ context: inout Context
     ) {
-        meetings.fulfilled(meeting)
+        meetings.fulfilled(encounter.meeting)
         contacts.removeAll { $0.identity == other.identity }
         contacts.append(Contact(identity: other.identity, name: other.name))
-        note(other)
-        tell(devices, .added(.init(person: other.info, meeting: meeting)), &context)
+        note(other, at: encounter.node)
+        tell(devices, .added(.init(person: other.info, meeting: encounter.meeting)), &context)
     }
 
     private mutating func note(_ other: Counterpart, at tag: NodeTag? = nil) {

@@ -139,23 +139,35 @@ extension Person {
         context.tell(.call(verb.call, .accept(id, video: verb.video)))
     }
 
-    /// The node to which this person must move to place a call, because a contact is online there; nil for any other request.
+    /// The node to which this person must move to place a call, because a contact is online there and media cannot cross; nil for any
+    /// other request.
     ///
     /// Only a contact's own node says that, and only while the contact is visible. So a caller learns nothing about people who
     /// do not want to be seen. With a second device, this person cannot move.
     private func nodeOfCallee(_ verb: CallVerb, _ context: Context) -> NodeTag? {
-        guard case .start(let start) = verb, devices.clients.count == 1 else { return nil }
-        return contacts.node(of: start.person, context.project)
+        guard case .start(let start) = verb, devices.clients.count == 1,
+            let node = contacts.node(of: start.person, context.project), !context.hasMedia(with: node)
+        else { return nil }
+        return node
+    }
+
+    /// The other node on which a contact is online, if this person can call them there from here; otherwise nil.
+    private func distantNode(of callee: IdentityID, _ context: Context) -> NodeTag? {
+        contacts.node(of: callee).flatMap { context.hasMedia(with: $0) ? $0 : nil }
     }
 
     mutating func handle(_ event: PersonCallEvent, _ context: inout Context) {
         switch event {
         case .asked(let offer):
             calls.asked(offer, isContact: contacts.contains(offer.other.identity), snapshot, &context)
-        case .over(let end):
-            if let call = calls.over(end, snapshot, &context) { contacts.recordCall(in: call, context.now) }
+        case .over(let end): over(end, &context)
+        case .nodeLost(let node): for end in calls.nodeLost(node, snapshot, &context) { over(end, &context) }
         default: calls.handle(event, snapshot, &context)
         }
+    }
+
+    private mutating func over(_ end: CallEnd, _ context: inout Context) {
+        if let call = calls.over(end, snapshot, &context) { contacts.recordCall(in: call, context.now) }
     }
 
     // MARK: Contacts
@@ -163,8 +175,9 @@ extension Person {
     mutating func perform(_ verb: ContactVerb, _ request: Request, _ context: inout Context) {
         switch verb {
         case .keep(let meeting):
-            let other = contacts.keep(encounter(meeting, context), request, snapshot, &context)
-            if let other { agree(with: other, meeting, &context) }
+            let encounter = encounter(meeting, context)
+            let other = contacts.keep(encounter, request, snapshot, &context)
+            if let other { agree(with: other, encounter, &context) }
         case .list: contacts.list(request, &context)
         case .remove(let verb): contacts.remove(verb, request, snapshot, &context)
         }
@@ -173,10 +186,11 @@ extension Person {
     mutating func handle(_ event: PersonContactEvent, _ context: inout Context) {
         switch event {
         case .asked(let meeting, let other):
-            let agrees = contacts.asked(encounter(meeting, context), by: other, snapshot, &context)
-            if agrees { agree(with: other, meeting, &context) }
+            let encounter = encounter(meeting, context)
+            let agrees = contacts.asked(encounter, by: other, snapshot, &context)
+            if agrees { agree(with: other, encounter, &context) }
         case .agreed(let meeting, let other):
-            if contacts.accepts(other, snapshot, &context) { add(other, meeting, &context) }
+            if contacts.accepts(other, snapshot, &context) { add(other, encounter(meeting, context), &context) }
         case .removed(let other): contacts.removed(by: other, snapshot, &context)
         case .presence(let other): contacts.presenceChanged(of: other, devices, &context)
         case .queried(let other): contacts.queried(by: other, snapshot, &context)
@@ -190,22 +204,24 @@ extension Person {
 
     private func encounter(_ meeting: MeetingReference, _ context: Context) -> Encounter {
         if let match = meeting.match {
-            return Encounter(meeting: meeting, other: roulette.chat(match, context)?.partner)
+            let chat = roulette.chat(match, context)
+            let node = chat?.partnerNode == context.tag ? nil : chat?.partnerNode
+            return Encounter(meeting: meeting, other: chat?.partner, node: node)
         }
         let other = meeting.call.flatMap { calls.partner(in: $0) ?? contacts.other(in: $0, context.now) }
         return Encounter(meeting: meeting, other: other)
     }
 
-    private mutating func agree(with other: Counterpart, _ meeting: MeetingReference, _ context: inout Context) {
+    private mutating func agree(with other: Counterpart, _ encounter: Encounter, _ context: inout Context) {
         let own = snapshot.acquaintance
         context.persist(.keptInTouch(id, other.identity, names: [own.name, other.name], at: context.wallNow))
-        add(other, meeting, &context)
-        context.tell(.person(other.identity, .contact(.agreed(meeting, with: own))))
+        add(other, encounter, &context)
+        context.tell(other.identity, .contact(.agreed(encounter.meeting, with: own)), at: encounter.node)
     }
 
-    private mutating func add(_ other: Counterpart, _ meeting: MeetingReference, _ context: inout Context) {
+    private mutating func add(_ other: Counterpart, _ encounter: Encounter, _ context: inout Context) {
         persona.becomeKnown(as: snapshot.acquaintance.name, of: id, &context)
-        contacts.add(other, meeting, devices, &context)
+        contacts.add(other, encounter, devices, &context)
     }
 
     // MARK: Push notifications
@@ -242,7 +258,7 @@ extension Person {
         case (.call(.start(let start)), let other?):
             let attempt = CallAttempt(
                 caller: snapshot.counterpart, client: request.client, re: request.re, callee: other.identity,
-                calleeName: other.name, video: start.video)
+                calleeName: other.name, calleeNode: distantNode(of: other.identity, context), video: start.video)
             calls.place(attempt, snapshot, &context)
         default:
             context.fail(WireError(.notFound, "No person has this ID. Check the link."), request)

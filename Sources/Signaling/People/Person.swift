@@ -47,14 +47,16 @@ public struct Person: Machine, Equatable, Sendable {
         }
     }
 
-    /// Answers for a person who is on another node of the cluster: the person seems to be away. Without a cluster, a person who is
-    /// asked something is always in memory.
+    /// Answers for a person who is on another node of the cluster, or has left this one: the person seems to be away. Without a cluster,
+    /// a person who is asked something is always in memory.
     static func orphan(_ event: PersonEvent, _ id: IdentityID, _ context: inout Context) {
         switch event {
         case .presence(.sought(_, let client, let re, let name)):
             let info = PersonInfo(id: context.project.personID(of: id), name: name, online: false)
             context.send(.presence(.person(.init(re: re, person: info))), to: client)
         case .call(.asked(let offer)): context.tell(.call(offer.call, .answered(.elsewhere)))
+        // The person left after the pool of another node had reserved them, and before the match began.
+        case .matched(let matched, _, _, _): context.tell(.match(matched.match, .leave(id, .partnerLeft)))
         default: return
         }
     }
@@ -138,11 +140,13 @@ public struct Person: Machine, Equatable, Sendable {
             if let error = devices.takeRequest(context) { return context.fail(error, request) }
             perform(message, request, &context)
         case .asked(let client, let request): roulette.perform(request, by: client, snapshot, &context)
-        case .reserve(let match, let partner): roulette.reserve(match, with: partner, snapshot, &context)
-        case .release(let match): roulette.release(match)
-        case .queueFull: roulette.queueFull(&context)
-        case .matched(let matched, let partner, let address):
-            roulette.begin(matched, with: .init(identity: partner, address: address), of: id, &context)
+        case .reserve(let match, let partner, let node):
+            roulette.reserve(match, with: partner, at: node, snapshot, &context)
+        case .release(let match): roulette.release(match, context)
+        case .queueFull: roulette.queueFull(of: id, &context)
+        case .matched(let matched, let partner, let address, let node):
+            roulette.begin(
+                matched, with: .init(identity: partner, address: address, node: node), of: id, &context)
         case .matchEnded(let match, let reason): roulette.ended(match, reason, snapshot, &context)
         case .partnerAway(let match, let isAway): roulette.partnerAway(match, isAway, &context)
         case .partnerMoved(let match, let address): roulette.partnerMoved(match, to: address)
@@ -157,6 +161,8 @@ public struct Person: Machine, Equatable, Sendable {
             contacts.reportPlaceLost(of: id, &context)
             forget(error, &context)
         case .hallIsElsewhere(let error): roulette.hallIsElsewhere(error, snapshot, &context)
+        case .hallIsAt(let node): roulette.hallIsAt(node, snapshot, &context)
+        case .hallClosed: roulette.hallClosed(snapshot, &context)
         case .banned(let ban): banned(ban, &context)
         case .introduced(let introduction, let other): introduced(introduction, to: other, &context)
         case .presence(let event): handle(event, &context)

@@ -1,3 +1,4 @@
+import Cluster
 import Wire
 
 /// The types that describe what a person does in the roulette: searching, chatting, or neither.
@@ -15,6 +16,8 @@ extension RouletteState {
         var identity: IdentityID
         /// The partner's address, reduced to the block of addresses that limits count as one.
         var address: String
+        /// The partner's node; nil without a cluster.
+        var node: NodeTag?
     }
 
     /// A current or recent chat with a partner.
@@ -23,6 +26,8 @@ extension RouletteState {
         var partner: IdentityID
         /// The partner's address for a report, reduced to the block of addresses that limits count as one.
         var partnerAddress: String
+        /// The node on which the partner was when the chat began; nil without a cluster.
+        var partnerNode: NodeTag?
         var session: SessionID
         var began: Timestamp
         var isReported = false

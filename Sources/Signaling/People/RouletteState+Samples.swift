@@ -38,7 +38,7 @@ extension RouletteState {
         activity = .chatting(search, chat)
         let notice = RouletteNotice.Blur(match: chat.match, whose: .own, blurred: isBlurred)
         context.send(.roulette(.blur(notice)), to: search.client)
-        context.tell(.person(chat.partner, .partnerBlurred(chat.match, isBlurred)))
+        context.tell(chat.partner, .partnerBlurred(chat.match, isBlurred), at: chat.partnerNode)
     }
 
     private mutating func warn(_ text: String?, _ context: inout Context) {

@@ -1,3 +1,4 @@
+import Cluster
 import Wire
 
 /// A person's current activity in the roulette, and the person's recent chats and skips.
@@ -17,10 +18,14 @@ struct RouletteState: Equatable, Sendable {
     private var penaltyUntil: Timestamp?
     private var reports: Budget?
     /// The device's new address; nil if it has not changed since this person entered the queue.
-    private var newAddress: String?
+    var newAddress: String?
     /// In a cluster, when to ask whether this person should wait on another node; nil if the person has been waiting on the right
     /// one, or does not wait.
-    private var hallAt: Timestamp?
+    var hallAt: Timestamp?
+    /// The other node in whose pool this person waits or is reserved; nil if that is this node, or if the person does neither.
+    var hall: NodeTag?
+    /// Until when a reservation that involves another node must have become a match or have been released; nil for one that does not.
+    var reservedUntil: Timestamp?
 
     var isIdle: Bool { activity == .idle }
     var isChatting: Bool { if case .chatting = activity { true } else { false } }
@@ -56,13 +61,21 @@ struct RouletteState: Equatable, Sendable {
         return match.map { match in candidates.first { $0.match == match } } ?? candidates.first
     }
 
+    /// Whether the current chat or a recent one has this match id and this partner, who was on this node when it began.
+    func hasMet(_ partner: IdentityID, on node: NodeTag, in match: MatchID) -> Bool {
+        var chats = recentChats
+        if case .chatting(_, let chat) = activity { chats.append(chat) }
+        return chats.contains { $0.match == match && $0.partner == partner && $0.partnerNode == node }
+    }
+
     // MARK: Time
 
     var nextTimeout: Timestamp? {
         switch activity {
         case .penalized(_, let until): until
         case .waiting: hallAt
-        case .idle, .reserved, .chatting, .away: nil
+        case .reserved: reservedUntil
+        case .idle, .chatting, .away: nil
         }
     }
 
@@ -73,6 +86,9 @@ struct RouletteState: Equatable, Sendable {
             guard let hallAt, hallAt <= context.now else { return }
             self.hallAt = nil
             context.tell(.hall(snapshot.id))
+        case .reserved(let search, _):
+            guard let reservedUntil, reservedUntil <= context.now else { return }
+            enterAgain(search, snapshot, &context)
         default: return
         }
     }
@@ -100,7 +116,7 @@ struct RouletteState: Equatable, Sendable {
         case .waiting, .reserved:
             // The settings changed, or the pool has reserved this person with the existing entry. Replace the entry
             // with a new one at the end of the queue.
-            context.tell(.pool(.withdraw(snapshot.id)))
+            leavePool(snapshot.id, &context)
             resume(wanted, re: request.re, snapshot, &context)
         case .idle, .penalized, .away: resume(wanted, re: request.re, snapshot, &context)
         }
@@ -143,33 +159,30 @@ struct RouletteState: Equatable, Sendable {
         if isLive { enter(search, snapshot, &context) } else { activity = .away(search) }
     }
 
-    private mutating func enter(_ search: Search, _ snapshot: PersonSnapshot, _ context: inout Context) {
+    mutating func enter(_ search: Search, _ snapshot: PersonSnapshot, _ context: inout Context) {
         activity = .waiting(search)
         newAddress = nil
-        let device = snapshot.devices[search.client]
-        let entry = PoolEntry(
-            identity: snapshot.id, mode: search.mode, interests: search.interests, name: search.name,
-            address: device?.address ?? "", excluded: snapshot.blocks.all, lastPartner: lastPartner, home: device?.home
-        )
-        context.tell(.pool(.enter(entry)))
+        context.tell(.pool(.enter(entry(of: search, snapshot, snapshot.blocks.all, context))))
         // A legacy client cannot be redirected.
-        hallAt = context.tag != nil && device?.home == nil ? context.now + context.rules.localWait : nil
+        let isLegacy = snapshot.devices[search.client]?.home != nil
+        hallAt = context.tag != nil && !isLegacy ? context.now + context.rules.localWait : nil
     }
 
-    /// Sends a stranger who waits alone to the node where the others wait. A person with several devices stays, because the other
-    /// devices would keep the person on this node.
-    mutating func hallIsElsewhere(_ error: WireError, _ snapshot: PersonSnapshot, _ context: inout Context) {
-        guard case .waiting(let search) = activity else { return }
-        guard error.at != nil, snapshot.devices.clients == [search.client] else {
-            return hallAt = context.now + context.rules.hallRetry
-        }
-        context.tell(.pool(.withdraw(snapshot.id)))
-        activity = .idle
-        context.fail(error, re: nil, to: search.client)
+    /// Returns the entry in a pool with which this person waits.
+    func entry(
+        of search: Search, _ snapshot: PersonSnapshot, _ excluded: Set<IdentityID>, _ context: Context
+    ) -> PoolEntry {
+        let device = snapshot.devices[search.client]
+        return PoolEntry(
+            identity: snapshot.id, mode: search.mode, interests: search.interests, name: search.name,
+            address: device?.address ?? "", excluded: excluded, lastPartner: lastPartner, home: device?.home,
+            node: context.tag)
     }
 
-    mutating func queueFull(_ context: inout Context) {
+    mutating func queueFull(of id: IdentityID, _ context: inout Context) {
         guard case .waiting(let search) = activity else { return }
+        // Another node may have got the entry twice, and have a place for it since.
+        if hall != nil { leavePool(id, &context) }
         activity = .idle
         let error = WireError(
             .queueFull, "Too many people from your network are waiting. Try again in a minute.", retryable: true,
@@ -180,19 +193,26 @@ struct RouletteState: Equatable, Sendable {
 
     // MARK: Matching
 
+    /// - Parameter node: the partner's node; nil without a cluster.
     mutating func reserve(
-        _ match: MatchID, with partner: IdentityID, _ snapshot: PersonSnapshot, _ context: inout Context
+        _ match: MatchID, with partner: IdentityID, at node: NodeTag?, _ snapshot: PersonSnapshot,
+        _ context: inout Context
     ) {
         guard case .waiting(let search) = activity, !snapshot.blocks.contains(partner), partner != snapshot.id,
             snapshot.banError(context.wallNow) == nil
-        else { return context.tell(.pool(.refused(match, snapshot.id))) }
+        else { return context.tell(.refused(match, snapshot.id), at: hall) }
+        guard context.hasMedia(with: node) else { return refuseDistant(match, snapshot, &context) }
         activity = .reserved(search, match)
-        context.tell(.pool(.reserved(match, snapshot.id)))
+        let isDistant = hall != nil || context.tag.map { match.node(unless: $0) != nil } ?? false
+        reservedUntil = isDistant ? context.now + context.rules.reservationTime * 2 : nil
+        context.tell(.reserved(match, snapshot.id), at: hall)
     }
 
-    mutating func release(_ match: MatchID) {
+    mutating func release(_ match: MatchID, _ context: Context) {
         guard case .reserved(let search, match) = activity else { return }
         activity = .waiting(search)
+        // Where the hall is may have been answered meanwhile, and could not be used.
+        if context.spansNodes, hallAt == nil { hallAt = context.now + context.rules.hallRetry }
     }
 
     mutating func begin(
@@ -204,8 +224,10 @@ struct RouletteState: Equatable, Sendable {
         }
         let chat = Chat(
             match: matched.match, partner: partner.identity, partnerAddress: partner.address,
-            session: matched.publish.session, began: context.now)
+            partnerNode: partner.node, session: matched.publish.session, began: context.now)
         activity = .chatting(search, chat)
+        // The pool has removed the entry.
+        hall = nil
         lastPartner = partner.identity
         if let newAddress { context.tell(.match(chat.match, .moved(id, address: newAddress))) }
         context.send(.roulette(.matched(matched)), to: search.client)
@@ -226,6 +248,8 @@ struct RouletteState: Equatable, Sendable {
     /// Handles a chat that the partner ended. Searches again, except for legacy clients, which request the next partner
     /// themselves after they have left the old session.
     mutating func ended(_ match: MatchID, _ reason: EndReason, _ snapshot: PersonSnapshot, _ context: inout Context) {
+        // The match is on another node, whose letter that it begins was lost.
+        if case .reserved(let search, match) = activity { return enterAgain(search, snapshot, &context) }
         guard case .chatting(let search, let chat) = activity, chat.match == match else { return }
         remember(chat, search.mode, &context)
         context.send(.roulette(.ended(.init(match: match, reason: reason))), to: search.client)
@@ -280,7 +304,7 @@ struct RouletteState: Equatable, Sendable {
                 context.send(.roulette(.ended(.init(match: chat.match, reason: reason))), to: search.client)
             }
             endChat(chat, reason, snapshot.id, &context)
-        case .waiting, .reserved: context.tell(.pool(.withdraw(snapshot.id)))
+        case .waiting, .reserved: leavePool(snapshot.id, &context)
         case .idle, .penalized, .away: break
         }
         activity = .idle

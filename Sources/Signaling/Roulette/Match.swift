@@ -1,3 +1,4 @@
+import Cluster
 import Wire
 
 /// A match between two strangers. The match creates a session for them, or uses the home sessions of legacy clients,
@@ -6,11 +7,18 @@ import Wire
 /// Owns only the pairing, not the connections or the text chat. Legal transitions: `new` → `running` → `over`.
 /// Invariant: when the match ends, its session is notified before anyone else.
 public struct Match: Machine, Equatable, Sendable {
+    /// One of the two people.
+    struct Side: Equatable, Sendable {
+        let identity: IdentityID
+        /// The person's node; nil without a cluster.
+        let node: NodeTag?
+    }
+
     /// Whether the match has begun or ended.
     private enum State: Equatable, Sendable {
         case new
         /// The sessions of the match (one shared session, or one per person) and the two people.
-        case running([SessionID], IdentityID, IdentityID)
+        case running([SessionID], Side, Side)
         case over
     }
 
@@ -26,29 +34,34 @@ public struct Match: Machine, Equatable, Sendable {
     var isOver: Bool { state == .over }
 
     /// The two people while the match runs.
-    var people: [IdentityID] { if case .running(_, let first, let second) = state { [first, second] } else { [] } }
+    var sides: [Side] { if case .running(_, let first, let second) = state { [first, second] } else { [] } }
+
+    /// Returns the other one of the two people; nil if this person is neither.
+    private func partner(of identity: IdentityID) -> Side? {
+        guard let index = sides.firstIndex(where: { $0.identity == identity }) else { return nil }
+        return sides[1 - index]
+    }
 
     mutating func handle(_ event: MatchEvent, _ context: inout Context) {
         switch (event, state) {
         case (.begin(let mode, let first, let second), .new):
             begin(mode, first, second, &context)
-        case (.leave(let identity, let reason), .running(let sessions, let first, let second)):
-            guard identity == first || identity == second else { return }
+        case (.leave(let identity, let reason), .running(let sessions, _, _)):
+            guard let other = partner(of: identity) else { return }
             state = .over
             for session in sessions { context.tell(.session(session, .matchClosed(id))) }
-            let other = identity == first ? second : first
             let partnerReason: EndReason =
                 switch reason {
                 case .next, .blocked: .partnerNext
                 case .stopped, .partnerNext, .partnerLeft, .banned: .partnerLeft
                 }
-            context.tell(.person(other, .matchEnded(id, partnerReason)))
-        case (.away(let identity, let isAway), .running(_, let first, let second)):
-            guard identity == first || identity == second else { return }
-            context.tell(.person(identity == first ? second : first, .partnerAway(id, isAway)))
-        case (.moved(let identity, let address), .running(_, let first, let second)):
-            guard identity == first || identity == second else { return }
-            context.tell(.person(identity == first ? second : first, .partnerMoved(id, address: address)))
+            context.tell(other.identity, .matchEnded(id, partnerReason), at: other.node)
+        case (.away(let identity, let isAway), .running):
+            guard let other = partner(of: identity) else { return }
+            context.tell(other.identity, .partnerAway(id, isAway), at: other.node)
+        case (.moved(let identity, let address), .running):
+            guard let other = partner(of: identity) else { return }
+            context.tell(other.identity, .partnerMoved(id, address: address), at: other.node)
         default: return
         }
     }
@@ -61,7 +74,9 @@ public struct Match: Machine, Equatable, Sendable {
         // client, each client therefore publishes in a separate session and subscribes in the other's.
         let sessions = [first.home ?? new, second.home ?? new]
         let isShared = first.home == nil && second.home == nil
-        state = .running(isShared ? [new] : sessions, first.identity, second.identity)
+        state = .running(
+            isShared ? [new] : sessions, Side(identity: first.identity, node: first.node),
+            Side(identity: second.identity, node: second.node))
         for session in isShared ? [new] : sessions {
             // Only the partner joins a legacy client's home session with a match token, so one place is enough there.
             context.tell(.session(session, .matchOpened(id, places: session == new ? 2 : 1)))
@@ -81,7 +96,9 @@ public struct Match: Machine, Equatable, Sendable {
             matched.partner = PartnerInfo(name: partner.name, interests: shared)
             matched.textChat = isShared
             context.tell(
-                .person(person.identity, .matched(matched, partner: partner.identity, address: partner.address)))
+                person.identity,
+                .matched(matched, partner: partner.identity, address: partner.address, at: partner.node),
+                at: person.node)
         }
     }
 }

@@ -1,3 +1,4 @@
+import Cluster
 import Wire
 import DequeModule
 import HeapModule
@@ -98,9 +99,16 @@ public struct Pool: Machine {
     public var waitingCount: Int { slots.count }
 
     /// The waiting people in the order of entry, for tests.
-    public var waitingIdentities: [IdentityID] {
-        slots.all.filter { $0.number > 0 }.sorted { $0.number < $1.number }.map(\.entry.identity)
+    public var waitingIdentities: [IdentityID] { waiting { _ in true }.map(\.identity) }
+
+    /// Returns the waiting people whose node fulfills a condition, in the order of entry. Visits all people, so it is only for when a node
+    /// or the hall is lost.
+    func waiting(onNodes isIncluded: (NodeTag?) -> Bool) -> [PoolEntry] {
+        slots.all.filter { $0.number > 0 && isIncluded($0.entry.node) }.sorted { $0.number < $1.number }.map(\.entry)
     }
+
+    /// Returns the node of a waiting person; nil if this person does not wait, or without a cluster.
+    func node(of identity: IdentityID) -> NodeTag? { slot(of: identity).flatMap { slots[$0].entry.node } }
 
     public var nextTimeout: Timestamp? {
         var due = retries.min?.at
@@ -152,8 +160,12 @@ public struct Pool: Machine {
         let address = entry.address.isEmpty ? nil : NumberIndex.key(entry.address)
         let topics = NumberIndex.topics(of: entry)
         readAhead &+= byIdentity.touch(key) &+ perAddress.touch(address ?? 0) &+ byInterest.touch(topics.first ?? 0)
-        guard byIdentity[key] == nil else { return }
-        guard admit(from: address) else { return context.tell(.person(entry.identity, .queueFull)) }
+        if byIdentity[key] != nil {
+            // The person has come to another node. The letter with which the former node withdraws its entry may be under way.
+            guard let former = self.slot(of: entry.identity), slots[former].entry.node != entry.node else { return }
+            withdraw(entry.identity, &context)
+        }
+        guard admit(from: address) else { return context.tell(entry.identity, .queueFull, at: entry.node) }
         lastNumber += 1
         let isOpen = entry.interests.isEmpty || rules.interestWait <= .zero
         let slot = slots.insert(
@@ -289,18 +301,25 @@ public struct Pool: Machine {
     private mutating func attempt(_ slot: Int32, _ topics: [UInt64], _ context: inout Context) {
         switch search(for: slot, topics, now: context.now) {
         case .found(let candidate):
-            let match: MatchID = context.newID()
+            let match: MatchID = context.newID(at: context.tag == nil ? nil : home(of: slot, and: candidate))
             let number = attempts.insert(Attempt(match: match, first: slot, second: candidate))
             byMatch.insert(match.low, number)
             if context.tag != nil { answerable.append((context.now + rules.reservationTime, match)) }
             slots[slot].attempt = number
             slots[candidate].attempt = number
             let (first, second) = (slots[slot].entry.identity, slots[candidate].entry.identity)
-            context.tell(.person(first, .reserve(match, with: second)))
-            context.tell(.person(second, .reserve(match, with: first)))
+            let (firstNode, secondNode) = (slots[slot].entry.node, slots[candidate].entry.node)
+            context.tell(first, .reserve(match, with: second, at: secondNode), at: firstNode)
+            context.tell(second, .reserve(match, with: first, at: firstNode), at: secondNode)
         case .retry(let at): retry(slot, at: at)
         case .nobody: break
         }
+    }
+
+    /// The node that has the match of two people: that of the one who has waited longer. A legacy client's match is where its session is.
+    private func home(of slot: Int32, and candidate: Int32) -> NodeTag? {
+        for slot in [slot, candidate] where slots[slot].entry.home != nil { return slots[slot].entry.node }
+        return slots[slots[slot].number < slots[candidate].number ? slot : candidate].entry.node
     }
 
     private mutating func retry(_ slot: Int32, at: Timestamp) {
@@ -379,7 +398,9 @@ public struct Pool: Machine {
         guard let (number, slot) = attempt(match, of: identity) else { return }
         guard let agreed = attempts[number].agreed, agreed != slot else { return attempts[number].agreed = slot }
         let attempt = end(number)
-        let (first, second) = (remove(attempt.first), remove(attempt.second))
+        var (first, second) = (remove(attempt.first), remove(attempt.second))
+        // The match, which may be on another node, does not need them.
+        (first.excluded, second.excluded) = ([], [])
         context.tell(.match(match, .begin(first.mode, first, second)))
     }
 
@@ -400,14 +421,15 @@ public struct Pool: Machine {
         release(number, &context)
     }
 
-    /// Handles a match that was not answered in time. The person who did not answer may be gone, so
-    /// they are not proposed again to the one who did.
+    /// Handles a match that was not answered in time. A person who did not answer may be gone, so they no longer wait here. If they are
+    /// there, they enter again.
     private mutating func expire(_ number: Int32, _ context: inout Context) {
-        if let agreed = attempts[number].agreed {
-            let silent = slots[attempts[number].other(than: agreed)].entry.identity
-            slots[agreed].entry.excluded.insert(silent)
-        }
+        let attempt = attempts[number]
         release(number, &context)
+        for slot in [attempt.first, attempt.second] where slot != attempt.agreed {
+            let silent = remove(slot)
+            context.tell(silent.identity, .hallClosed, at: silent.node)
+        }
     }
 
     /// Ends an attempted match that failed. Both people keep waiting and search again immediately, because people who
@@ -418,7 +440,7 @@ public struct Pool: Machine {
             slots[slot].attempt = nil
             unfinished[slots[slot].number] = nil
             queue(slot, NumberIndex.topics(of: slots[slot].entry), now: context.now)
-            context.tell(.person(slots[slot].entry.identity, .release(attempt.match)))
+            context.tell(slots[slot].entry.identity, .release(attempt.match), at: slots[slot].entry.node)
             retry(slot, at: context.now)
         }
     }

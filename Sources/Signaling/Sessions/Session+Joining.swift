@@ -9,9 +9,7 @@ extension Session {
     ) -> Bool {
         let (client, re) = (request.client, request.re)
         if let match = grant.match, bindings[match] == nil {
-            let error = WireError(
-                .tokenMatchEnded, "The match or call for this token has ended. Start a new search or call.")
-            context.tell(.client(client, .joinRefused(re: re, error, match: match)))
+            context.tell(.client(client, .joinRefused(re: re, .matchOfTokenEnded, match: match)))
             return false
         }
         do throws(WireError) { try context.project.check(grant, isHeldBy: identity) } catch {
@@ -113,4 +111,10 @@ extension Session {
         }
         recordAutomatically(&context)
     }
+}
+
+extension WireError {
+    /// The error for a join with the token of a match or call that is over.
+    static let matchOfTokenEnded = WireError(
+        .tokenMatchEnded, "The match or call for this token has ended. Start a new search or call.")
 }

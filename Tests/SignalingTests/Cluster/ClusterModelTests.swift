@@ -5,10 +5,12 @@ import Testing
 @Suite struct ClusterModelTests {
     private static let everywhere = ["arrival", "drop", "outage", "failover", "calm"]
     private static let withOthers = ["kill", "drain", "restart", "letters posted", "letters received", "letters lost"]
+    private static let acrossNodes = ["chat that spans nodes", "call that spans nodes"]
 
-    /// As below, but people stay on their nodes in rooms on other ones.
+    /// As below, but people stay on their nodes in rooms on other ones, and in chats and calls with people on other ones.
     @Test func randomEventsKeepTheRulesWhenRoomsSpanNodes() {
-        let world = ClusterWorld(nodes: 3, seed: ModelRun.seed, spans: true)
+        let world = ClusterWorld(nodes: 3, seed: ModelRun.seed, spans: true) { $0.routesMedia = true }
+        world.answersCalls = true
         run(world, ModelRun.events * 3 / 20, "rooms that span nodes")
     }
 
@@ -22,7 +24,7 @@ import Testing
     /// a failover, so a short run may need a few thousand events more.
     private func run(_ world: ClusterWorld, _ count: Int, _ name: String) {
         let started = ContinuousClock.now
-        let kinds = Self.everywhere + (world.nodes.count > 1 ? Self.withOthers : [])
+        let kinds = Self.everywhere + (world.nodes.count > 1 ? Self.withOthers : []) + (world.spans ? Self.acrossNodes : [])
         world.acquaintEveryone()
         print("\(name): seed \(world.seed), \(count) events")
         while world.fault == nil, world.events < count { world.step() }

@@ -1,3 +1,4 @@
+import Cluster
 import Foundation
 import Testing
 import Wire
@@ -33,7 +34,7 @@ struct CodedEvents: Sendable, CustomTestStringConvertible {
         CodedEvents(
             "PersonEvent", "PersonEvents", PersonEvent.blanks,
             staying: [
-                "banned", "unbanned", "storageFailed", "placeLost", "hallIsElsewhere", "lookedUp", "partnerBlurred",
+                "banned", "unbanned", "storageFailed", "placeLost", "hallIsElsewhere", "hallIsAt", "lookedUp",
                 "sampled", "judged", "warned",
             ]),
         CodedEvents(
@@ -42,14 +43,14 @@ struct CodedEvents: Sendable, CustomTestStringConvertible {
             "PersonContactEvent", "PersonEvents", PersonContactEvent.blanks,
             staying: ["presenceElsewhere", "placeLost", "absent", "nodeLost"]),
         CodedEvents(
-            "PersonCallEvent", "CallEvents", PersonCallEvent.blanks, staying: ["restored", "readmitted", "located"]),
-        CodedEvents("CallEvent", "CallEvents", CallEvent.blanks, staying: ["restore", "returned"]),
+            "PersonCallEvent", "CallEvents", PersonCallEvent.blanks,
+            staying: ["restored", "readmitted", "located", "nodeLost"]),
+        CodedEvents("CallEvent", "CallEvents", CallEvent.blanks, staying: ["restore", "returned", "nodeLost"]),
         CodedEvents("CallAnswer", "CallEvents", CallAnswer.blanks),
         CodedEvents(
             "SessionEvent", "SessionEvents", SessionEvent.blanks,
             staying: [
-                "operated", "moderated", "archiveStopped", "broadcastStopped", "projectDeleted", "placeLost", "sampled",
-                "judged",
+                "operated", "moderated", "archiveStopped", "broadcastStopped", "projectDeleted", "placeLost",
             ]),
         CodedEvents("RoomSessionEvent", "SessionEvents", RoomSessionEvent.blanks),
         CodedEvents("PoolEvent", "RouletteEvents", PoolEvent.blanks),
@@ -96,7 +97,8 @@ struct CodedEvents: Sendable, CustomTestStringConvertible {
         .client(.blank, .connected(true)),
         .person(.blank, .banned(Ban(subject: .identity(.blank), reason: "", createdAt: .blank))),
         .person(.blank, .unbanned), .person(.blank, .storageFailed), .person(.blank, .placeLost(.blank)),
-        .person(.blank, .hallIsElsewhere(.blank)), .person(.blank, .lookedUp(PersonRecord())),
+        .person(.blank, .hallIsElsewhere(.blank)),
+        .person(.blank, .hallIsAt(NodeTag(rawValue: 1 << 24 | 1)!)), .person(.blank, .lookedUp(PersonRecord())),
         .person(.blank, .presence(.directoryLost(.blank))),
         .session(.unset, .operated(.describe(nil), SocketID(rawValue: 1))),
         .session(.unset, .moderated(SessionModeration(session: .unset))), .session(.unset, .projectDeleted),

@@ -14,6 +14,8 @@ import Wire
         var asked: [(who: IdentityID, match: MatchID, with: IdentityID)] = []
         var begun: [Set<IdentityID>] = []
         var released: [IdentityID] = []
+        /// Those who lost their entries because they did not answer.
+        var removed: [IdentityID] = []
 
         init(tag: NodeTag? = nil, _ adjust: (inout Rules) -> Void = { _ in }) {
             var rules = Rules()
@@ -42,10 +44,11 @@ import Wire
         private mutating func take() {
             while let letter = context.nextLetter() {
                 switch letter {
-                case .person(let who, .reserve(let match, let with)): asked.append((who, match, with))
+                case .person(let who, .reserve(let match, let with, _)): asked.append((who, match, with))
                 case .person(let who, .release(let match)):
                     released.append(who)
                     asked.removeAll { $0.who == who && $0.match == match }
+                case .person(let who, .hallClosed): removed.append(who)
                 case .match(_, .begin(_, let first, let second)):
                     begun.append([first.identity, second.identity])
                 default: break
@@ -90,7 +93,23 @@ import Wire
         #expect(asking.begun.count == 1)
     }
 
-    @Test func inAClusterAMatchThatIsNotAnsweredExpiresAndBothMayMeetOthers() {
+    @Test func inAClusterAMatchBelongsToTheNodeOfThePersonWhoWaitedLongerOrOfALegacyClient() {
+        let (here, elsewhere) = (NodeTag(node: 1, life: 1), NodeTag(node: 2, life: 2))
+        var asking = Asking(tag: here)
+        var (distant, local) = (entry(1), entry(2))
+        (distant.node, local.node) = (elsewhere, here)
+        asking.tell(.enter(distant))
+        asking.tell(.enter(local))
+        #expect(asking.asked.map(\.who) == [person(2)], "the other person is asked by a letter")
+        #expect(asking.asked.first.map { $0.match.high >> 24 } == elsewhere?.rawValue)
+        asking = Asking(tag: here)
+        local.home = .unset
+        asking.tell(.enter(distant))
+        asking.tell(.enter(local))
+        #expect(asking.asked.first.map { $0.match.high >> 24 } == here?.rawValue)
+    }
+
+    @Test func inAClusterAMatchThatIsNotAnsweredExpiresAndWhoIsSilentNoLongerWaits() {
         var asking = Asking(tag: NodeTag(node: 1, life: 1))
         asking.tell(.enter(entry(1)))
         asking.tell(.enter(entry(2)))
@@ -101,13 +120,14 @@ import Wire
         #expect(asking.released.isEmpty)
         asking.pass(.milliseconds(1))
         #expect(Set(asking.released) == [person(1), person(2)])
+        #expect(asking.removed == [person(2)])
         #expect(asking.asked.isEmpty, "the silent person is not proposed again")
         asking.tell(.reserved(match, person(2)))
         #expect(asking.begun.isEmpty, "the answer came too late")
-        asking.tell(.enter(entry(3)))
+        #expect(asking.pool.waitingIdentities == [person(1)])
+        asking.tell(.enter(entry(2)))
         asking.agree()
-        #expect(asking.begun == [[person(1), person(3)]])
-        #expect(asking.pool.waitingIdentities == [person(2)])
+        #expect(asking.begun == [[person(1), person(2)]], "the person who was silent is there after all")
         #expect(asking.pool.nextTimeout == nil)
     }
 

@@ -36,6 +36,8 @@ final class ClusterClient {
     /// The sentences that the user has seen.
     private(set) var failures: [WireError] = []
     private(set) var isInRoom = false
+    /// The latest call that has not ended; nil if there is none, or if no media can cross between the nodes.
+    private(set) var call: CallID?
     /// What the client says about its person after each welcome, as pages do; nil if it says nothing.
     var appearance: Appearance?
     /// When the client wished for a chat, and how long it took until it had the first.
@@ -63,7 +65,7 @@ final class ClusterClient {
         let guest = Guest(on: node.stage, as: identity)
         guest.at = name
         self.guest = guest
-        (asked, isInRoom, waitingSince) = (nil, false, nil)
+        (asked, isInRoom, waitingSince, call) = (nil, false, nil, nil)
         guest.arrive()
         if let appearance { guest.say(.presence(.appear(appearance))) }
         ask()
@@ -148,8 +150,58 @@ final class ClusterClient {
     /// Reads what has arrived. Returns whether that caused anything.
     func read() -> Bool {
         guard let guest, connectAt == nil else { return false }
-        for message in guest.take() where hear(message) { return true }
-        return guest.socket == nil && guest.closeCode != nil && closed(guest)
+        var hasSaid = false
+        for message in guest.take() {
+            if hear(message) { return true }
+            if takePart(message, guest) { hasSaid = true }
+        }
+        return guest.socket == nil && guest.closeCode != nil ? closed(guest) : hasSaid
+    }
+
+    /// If media can cross between the nodes, joins the session of each chat and call, publishes there, and subscribes to the other
+    /// person's stream. Returns whether the client has said anything.
+    private func takePart(_ message: ServerMessage, _ guest: Guest) -> Bool {
+        guard world.spans else { return false }
+        switch message {
+        case .roulette(.matched(let matched)): join(matched.publish, guest)
+        case .session(.joined(let joined)):
+            var publish = SessionVerb.Publish()
+            (publish.session, publish.mids) = (joined.session, MediaMids(audio: "0", video: "1"))
+            guest.say(.session(.publish(publish)))
+            for stream in joined.streams { subscribe(to: stream.id, in: joined.session, guest) }
+        case .session(.streamCreated(let created)): subscribe(to: created.stream.id, in: created.session, guest)
+        case .call(let news): return takePart(in: news, guest)
+        default: return false
+        }
+        return true
+    }
+
+    private func takePart(in news: CallNotice, _ guest: Guest) -> Bool {
+        switch news {
+        case .incoming(let incoming):
+            call = incoming.call
+            guard world.answersCalls, world.chance(70) else { return false }
+            guest.say(.call(.accept(.init(call: incoming.call, video: true))))
+            return true
+        case .placed(let placed): call = placed.call
+        case .accepted(let accepted):
+            call = accepted.call
+            join(accepted.admission, guest)
+            return true
+        case .ended(let ended): if call == ended.call { call = nil }
+        default: break
+        }
+        return false
+    }
+
+    private func join(_ admission: Admission, _ guest: Guest) {
+        guest.say(.session(.join(.init(session: admission.session, token: admission.token))))
+    }
+
+    private func subscribe(to stream: StreamID, in session: SessionID, _ guest: Guest) {
+        let mids = MediaMids(audio: "2", video: "3")
+        guest.say(
+            .session(.subscribe(.init(session: session, stream: stream, audio: true, video: true, mids: mids))))
     }
 
     private func hear(_ message: ServerMessage) -> Bool {

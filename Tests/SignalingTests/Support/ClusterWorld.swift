@@ -42,8 +42,10 @@ final class ClusterWorld {
     private(set) var figures: [String: Int] = [:]
     private(set) var fault: String?
 
-    /// Whether media can cross between all nodes, so that rooms span them.
+    /// Whether media can cross between all nodes, so that rooms, chats and calls span them.
     let spans: Bool
+    /// Whether clients accept most of the calls that ring.
+    var answersCalls = false
 
     init(
         nodes count: Int, seed: UInt64 = 1, spans: Bool = false, _ adjust: @escaping (inout Rules) -> Void = { _ in }

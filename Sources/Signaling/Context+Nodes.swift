@@ -1,0 +1,40 @@
+import Cluster
+import Wire
+
+/// Letters to machines of which it is known on which node they are. Without a cluster, all are on this one.
+extension Context {
+    /// Whether rooms, chats and calls can span nodes.
+    var spansNodes: Bool { mediaNodes != nil }
+
+    /// Whether media can cross between this node and that one. It always can if that is this node, or nil.
+    func hasMedia(with node: NodeTag?) -> Bool {
+        guard let node, node != tag else { return true }
+        return mediaNodes?.contains(node) == true
+    }
+
+    /// Sends an event to a person.
+    ///
+    /// - Parameter node: the person's node; nil if that is this one.
+    mutating func tell(_ person: IdentityID, _ event: PersonEvent, at node: NodeTag?) {
+        guard let node, node != tag else { return tell(.person(person, event)) }
+        post(.person(person, event), to: node)
+    }
+
+    /// Sends an event to the pool of a node.
+    ///
+    /// - Parameter node: the node; nil if that is this one.
+    mutating func tell(_ event: PoolEvent, at node: NodeTag?) {
+        guard let node, node != tag else { return tell(.pool(event)) }
+        post(.pool(event), to: node)
+    }
+}
+
+extension Identifier128 {
+    /// The life of the node that has the machine with this id; nil if that is `own`. Only for ids of ``Context/newID(at:)``.
+    func node(unless own: NodeTag) -> NodeTag? {
+        isOn(own) ? nil : NodeTag(rawValue: high >> 24)
+    }
+
+    /// Whether that node has the machine with this id.
+    func isOn(_ node: NodeTag) -> Bool { high >> 24 == node.rawValue }
+}

@@ -1,0 +1,143 @@
+import Cluster
+import Wire
+
+/// What this node knows of chats and calls on other nodes in which its people are: their sessions, and the requests of its clients that
+/// another node has not answered.
+///
+/// A match or call and its session are on one node, whose tag is in the id. A person and their client stay on the node of the client's
+/// socket. Invariant: a session is on one node, and is known while clients of this node are in it.
+struct DistantSessions: Equatable, Sendable {
+    /// A request that was posted to another node.
+    enum OpenRequest: Equatable, Sendable {
+        /// A join with the token of this match or call.
+        case join(MatchID)
+        /// A report, which the session completes.
+        case report(SessionID, Report)
+        case other
+    }
+
+    private struct Posted: Equatable, Sendable {
+        let node: NodeTag
+        let request: OpenRequest
+    }
+
+    /// A session on another node, with the number of this node's clients in it.
+    private struct Session: Equatable, Sendable {
+        let node: NodeTag
+        var visitors = 0
+    }
+
+    /// What ends because a node, or letters between it and this node, were lost.
+    struct Lost: Equatable, Sendable {
+        var requests: [Open] = []
+        var visits: [Visit] = []
+        var chats: [Chat] = []
+
+        struct Open: Equatable, Sendable {
+            let asked: Request
+            let request: OpenRequest
+        }
+
+        struct Visit: Equatable, Sendable {
+            let client: ConnectionID
+            let session: SessionID
+        }
+
+        struct Chat: Equatable, Sendable {
+            let match: MatchID
+            let person: IdentityID
+        }
+    }
+
+    /// The lives of other nodes that have had relays to this one, and are not over. Letters to others would be lost.
+    private(set) var living: Set<NodeTag> = []
+    /// The person of this node in each match on another node.
+    private(set) var chats: [MatchID: IdentityID] = [:]
+    private var visits: [ConnectionID: Set<SessionID>] = [:]
+    private var sessions: [SessionID: Session] = [:]
+    /// Keyed by the client and the number of the request. The budgets of clients and the limits of the post bound them.
+    private var requests: [ConnectionID: [UInt64: Posted]] = [:]
+
+    // MARK: Nodes
+
+    mutating func met(_ nodes: Set<NodeTag>) { living.formUnion(nodes) }
+    mutating func ended(_ node: NodeTag) { living.remove(node) }
+
+    /// Returns the node of a match or call; nil if it is this one. Also nil if the life of that node is over: another node continues its
+    /// calls, which may be this one.
+    func node(of id: some Identifier128, unless own: NodeTag) -> NodeTag? {
+        id.node(unless: own).flatMap { living.contains($0) ? $0 : nil }
+    }
+
+    // MARK: Matches
+
+    mutating func began(_ match: MatchID, of person: IdentityID) { chats[match] = person }
+    mutating func ended(_ match: MatchID) { chats[match] = nil }
+
+    // MARK: Sessions
+
+    /// Returns the node of a session in which clients of this node are, if it is another one.
+    func node(of session: SessionID) -> NodeTag? { sessions[session]?.node }
+
+    /// Returns the node of a session in which this client is, if it is another one.
+    func node(of session: SessionID, with client: ConnectionID) -> NodeTag? {
+        visits[client]?.contains(session) == true ? sessions[session]?.node : nil
+    }
+
+    /// The client has joined a session on another node.
+    mutating func enter(_ client: ConnectionID, _ session: SessionID, at node: NodeTag) {
+        guard sessions[session, default: Session(node: node)].node == node,
+            visits[client, default: []].insert(session).inserted
+        else { return }
+        sessions[session, default: Session(node: node)].visitors += 1
+    }
+
+    /// The client is no longer in the session.
+    mutating func leave(_ client: ConnectionID, _ session: SessionID) {
+        guard visits[client]?.remove(session) != nil else { return }
+        if visits[client]?.isEmpty == true { visits[client] = nil }
+        sessions[session]?.visitors -= 1
+        if sessions[session]?.visitors == 0 { sessions[session] = nil }
+    }
+
+    // MARK: Requests
+
+    /// Whether a request of this client is not answered.
+    func waits(_ client: ConnectionID) -> Bool { requests[client] != nil }
+
+    mutating func posted(_ asked: Request, _ request: OpenRequest, to node: NodeTag) {
+        requests[asked.client, default: [:]][asked.re] = Posted(node: node, request: request)
+    }
+
+    /// A node has answered a request. Returns the request; nil if this node was not asked.
+    mutating func answered(_ client: ConnectionID, re: UInt64?, by node: NodeTag) -> OpenRequest? {
+        guard let re, let posted = requests[client]?[re], posted.node == node else { return nil }
+        requests[client]?[re] = nil
+        if requests[client]?.isEmpty == true { requests[client] = nil }
+        return posted.request
+    }
+
+    // MARK: Losing
+
+    /// Forgets everything on a node. Returns it in a fixed order.
+    mutating func takeLost(_ node: NodeTag) -> Lost {
+        var lost = Lost()
+        for (client, posted) in requests.sorted(by: { $0.key < $1.key }) {
+            for (re, request) in posted.sorted(by: { $0.key < $1.key }) where request.node == node {
+                lost.requests.append(.init(asked: Request(client, re), request: request.request))
+                _ = answered(client, re: re, by: node)
+            }
+        }
+        for (client, entered) in visits.sorted(by: { $0.key < $1.key }) {
+            for session in entered.sorted(by: { $0.text < $1.text }) where sessions[session]?.node == node {
+                lost.visits.append(.init(client: client, session: session))
+                leave(client, session)
+            }
+        }
+        for (match, person) in chats.sorted(by: { $0.key < $1.key }) where match.isOn(node) {
+            lost.chats.append(.init(match: match, person: person))
+            ended(match)
+        }
+        return lost
+    }
+}

@@ -1,0 +1,87 @@
+import Cluster
+import Wire
+
+// The sessions of chats and calls that span nodes. The match or call and its session are on one node. The clients of the people on other
+// nodes join the session from there, as they join those of rooms (`Hub+DistantRooms`).
+
+extension Hub {
+    /// Returns the node to which an event for a session is posted, because it belongs to a match or call there. Nil if it is for this node.
+    mutating func node(ofSession id: SessionID, for event: SessionEvent) -> NodeTag? {
+        guard let own = context.tag else { return nil }
+        switch event {
+        case .join(let client, let identity, let grant, let re):
+            guard let match = grant.match, client.tag(unless: own) == nil,
+                let node = distantSessions.node(of: match, unless: own),
+                places?.isAsked(.person(identity)) != true
+            else { return nil }
+            distantSessions.posted(Request(client, re), .join(match), to: node)
+            return node
+        case .report(let report, let client, let re):
+            guard let node = distantSessions.node(of: report.match, unless: own) else { return nil }
+            distantSessions.posted(Request(client, re), .report(id, report), to: node)
+            return node
+        case .sampled(let match, _, _), .judged(let match, _, _):
+            return distantSessions.node(of: match, unless: own)
+        default: break
+        }
+        guard let client = event.client, let node = distantSessions.node(of: id, with: client) else { return nil }
+        switch event {
+        case .gone: distantSessions.leave(client, id)
+        case .verb(_, let re, _): distantSessions.posted(Request(client, re), .other, to: node)
+        default: break
+        }
+        return node
+    }
+
+    /// Notes what a letter of another node says about a client of this one in a session there.
+    mutating func noteSession(_ event: ClientEvent, of client: ConnectionID, from tag: NodeTag) {
+        switch event {
+        case .deliver(let message) where distantSessions.waits(client):
+            guard let request = distantSessions.answered(client, re: message.re, by: tag), case .join = request,
+                case .session(.joined(let joined)) = message
+            else { return }
+            distantSessions.enter(client, joined.session, at: tag)
+        case .joinRefused(let re, _, _): _ = distantSessions.answered(client, re: re, by: tag)
+        case .leftSession(let session, _, _):
+            if distantSessions.node(of: session) == tag { distantSessions.leave(client, session) }
+        default: break
+        }
+    }
+
+    /// A node is lost, or letters between it and this node were. The chats in which people of both nodes are end.
+    mutating func distantSessionsLost(on tag: NodeTag, isOver: Bool) {
+        let lost = distantSessions.takeLost(tag)
+        for visit in lost.visits {
+            context.tell(.client(visit.client, .leftSession(visit.session, .matchEnded)))
+            let gone = SessionEvent.gone(visit.client, .networkDisconnected)
+            if !isOver { context.post(.session(visit.session, gone), to: tag) }
+        }
+        for open in lost.requests {
+            switch open.request {
+            case .join(let match):
+                let refused = ClientEvent.joinRefused(re: open.asked.re, .matchOfTokenEnded, match: match)
+                context.tell(.client(open.asked.client, refused))
+            // The report must be stored. If the node lives, it may have stored it before.
+            case .report(let session, let report):
+                context.tell(.session(session, .report(report, by: open.asked.client, re: open.asked.re)))
+            case .other: context.fail(.placesUnavailable, open.asked)
+            }
+        }
+        for chat in lost.chats {
+            context.tell(.person(chat.person, .matchEnded(chat.match, .partnerLeft)))
+            if !isOver { context.post(.match(chat.match, .leave(chat.person, .partnerLeft)), to: tag) }
+        }
+        matchesLost(on: tag, isOver: isOver)
+    }
+
+    /// Ends the matches of this node with people on that one.
+    private mutating func matchesLost(on tag: NodeTag, isOver: Bool) {
+        for match in matches.ids(where: { $0.sides.contains { $0.node == tag } }).sorted() {
+            for side in matches.read(match, { $0.sides }) ?? [] where side.node == tag {
+                context.tell(.match(match, .leave(side.identity, .partnerLeft)))
+                let ended = PersonEvent.matchEnded(match, .partnerLeft)
+                if !isOver { context.post(.person(side.identity, ended), to: tag) }
+            }
+        }
+    }
+}

@@ -1,0 +1,76 @@
+import Cluster
+import Wire
+
+/// Where a stranger waits in a cluster. Each node has a pool, and that of one node is the hall, where the strangers of all nodes meet who
+/// found nobody on their own.
+///
+/// If media can cross between the two nodes, the stranger waits in the hall's pool, and stays on their node. Otherwise they are
+/// redirected to the hall's node. They wait in one pool at a time: a stranger who goes to the hall leaves the pool of their node. Both
+/// pools reserve people in the same way, and the match can be on either node, or on that of the partner.
+extension RouletteState {
+    /// How many blocked people the entry in another node's pool names. This person refuses the others when they are reserved.
+    private static let maxExcluded = 64
+
+    /// The hall is on this node or on another one, where this person can wait from here.
+    mutating func hallIsAt(_ node: NodeTag, _ snapshot: PersonSnapshot, _ context: inout Context) {
+        guard case .waiting(let search) = activity, snapshot.devices[search.client]?.home == nil else { return }
+        let isHere = node == context.tag
+        guard !isHere || hall != nil else { return hallAt = nil }
+        if hall != node {
+            leavePool(snapshot.id, &context)
+            guard !isHere else {
+                enter(search, snapshot, &context)
+                return hallAt = nil
+            }
+            hall = node
+            newAddress = nil
+        }
+        // A node that still has the entry ignores it.
+        let excluded = Set(snapshot.blocks.oldestFirst.suffix(Self.maxExcluded))
+        context.tell(.enter(entry(of: search, snapshot, excluded, context)), at: hall)
+        hallAt = context.now + context.rules.hallRenewal
+    }
+
+    /// The stranger cannot wait in the hall from here. Redirects a stranger with one device to the node that the error names. A person
+    /// with several devices stays, because the other devices would keep the person on this node. If the error names no node, the stranger
+    /// waits in the pool of this node, and asks again.
+    mutating func hallIsElsewhere(_ error: WireError, _ snapshot: PersonSnapshot, _ context: inout Context) {
+        guard case .waiting(let search) = activity else { return }
+        guard error.at != nil, snapshot.devices.clients == [search.client] else {
+            if hall != nil { enterAgain(search, snapshot, &context) }
+            return hallAt = context.now + context.rules.hallRetry
+        }
+        leavePool(snapshot.id, &context)
+        activity = .idle
+        context.fail(error, re: nil, to: search.client)
+    }
+
+    /// The pool in which this person waits no longer has the entry.
+    mutating func hallClosed(_ snapshot: PersonSnapshot, _ context: inout Context) {
+        switch activity {
+        case .waiting(let search), .reserved(let search, _):
+            enterAgain(search, snapshot, &context)
+            hallAt = context.now + context.rules.hallRetry
+        case .idle, .penalized, .chatting, .away: break
+        }
+    }
+
+    /// Refuses a match with a person on a node to which media cannot cross, and goes to the node of the hall, where the two can meet.
+    /// Leaving the pool releases the other person, who may then meet this one.
+    mutating func refuseDistant(_ match: MatchID, _ snapshot: PersonSnapshot, _ context: inout Context) {
+        guard let hall else { return context.tell(.refused(match, snapshot.id), at: nil) }
+        hallIsElsewhere(.elsewhere(.hall, at: hall), snapshot, &context)
+    }
+
+    /// Leaves the pool in which this person waits or is reserved.
+    mutating func leavePool(_ id: IdentityID, _ context: inout Context) {
+        context.tell(.withdraw(id), at: hall)
+        hall = nil
+    }
+
+    /// Waits in the pool of this node, and asks for the hall again.
+    mutating func enterAgain(_ search: Search, _ snapshot: PersonSnapshot, _ context: inout Context) {
+        leavePool(snapshot.id, &context)
+        enter(search, snapshot, &context)
+    }
+}

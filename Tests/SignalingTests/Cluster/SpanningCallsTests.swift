@@ -1,0 +1,304 @@
+import Cluster
+import TestSupport
+import Testing
+import Wire
+
+@testable import Signaling
+
+/// With relays, contacts on two nodes call each other from where they are. The call and its session are on the caller's node.
+@Suite struct SpanningCallsTests {
+    let world = ClusterWorld(nodes: 3, spans: true) { $0.routesMedia = true }
+    private let ada = IdentityID(high: 1, low: 1)
+    private let bo = IdentityID(high: 1, low: 2)
+
+    /// Two contacts, each on a node of their own.
+    private func contacts() -> (ada: ClusterClient, bo: ClusterClient) {
+        world.shelf.archive.apply(.keptInTouch(ada, bo, names: ["Ada", "Bo"], at: world.now))
+        let clients = (world.arrive(ada, at: 1), world.arrive(bo, at: 2))
+        clients.0.appear(Appearance(name: "Ada"))
+        clients.1.appear(Appearance(name: "Bo"))
+        world.pass(.milliseconds(100))
+        return clients
+    }
+
+    private func dial(_ client: ClusterClient, _ other: IdentityID) {
+        let person = world.nodes[0].stage.project.personID(of: other)
+        client.want(.request(.call(.start(.init(person: person, video: true)))))
+        world.pass(.seconds(1))
+    }
+
+    private func accept(_ client: ClusterClient) throws -> CallID {
+        let call = try #require(client.call, "\(client.news)")
+        client.say(.call(.accept(.init(call: call, video: true))))
+        world.pass(.seconds(1))
+        return call
+    }
+
+    /// Two contacts in a call.
+    private func talk() throws -> (ada: ClusterClient, bo: ClusterClient, call: CallID) {
+        let (first, second) = contacts()
+        dial(first, bo)
+        let call = try accept(second)
+        try #require(accepted(first) == 1 && accepted(second) == 1, "\(first.news) \(second.news)")
+        return (first, second, call)
+    }
+
+    private func accepted(_ client: ClusterClient) -> Int {
+        client.news.count { if case .call(.accepted) = $0 { true } else { false } }
+    }
+
+    private func rings(_ client: ClusterClient) -> Bool {
+        client.news.contains { if case .call(.incoming) = $0 { true } else { false } }
+    }
+
+    private func ends(_ client: ClusterClient) -> [CallOutcome] {
+        client.news.compactMap { if case .call(.ended(let ended)) = $0 { ended.reason } else { nil } }
+    }
+
+    private func partnerStates(_ client: ClusterClient) -> [PartnerState] {
+        client.news.compactMap { if case .call(.partner(let partner)) = $0 { partner.state } else { nil } }
+    }
+
+    /// The numbers of streams and of subscriptions that the media plane of each node has.
+    private var planes: [[Int]] {
+        world.nodes.map { [$0.stage.ledger.streams.count, $0.stage.ledger.subscriptionCount] }
+    }
+
+    private var callCounts: [Int] { world.nodes.map { $0.isLive ? $0.stage.hub.callCount : 0 } }
+
+    private func rejoin(_ clients: ClusterClient..., call: CallID) {
+        for client in clients { client.want(.request(.call(.rejoin(.init(call: call))))) }
+        world.pass(.seconds(2))
+    }
+
+    private func judge() {
+        world.check()
+        #expect(world.fault == nil)
+        #expect(world.spanningFaults == [])
+        for node in world.live { #expect(node.stage.hub.unexpectedLetters == 0) }
+    }
+
+    // MARK: Calls
+
+    @Test func aContactOnAnotherNodeRingsAndTalksWithoutARedirect() throws {
+        let (first, second, _) = try talk()
+        #expect(first.redirects == 0 && second.redirects == 0)
+        #expect([first, second].map { $0.node?.name } == ["n1", "n2"])
+        #expect(callCounts == [1, 0, 0])
+        #expect(planes == [[2, 1], [2, 1], [0, 0]])
+        judge()
+    }
+
+    @Test func theEndIsLoggedForBothAndFreesTheMediaOfBothNodes() throws {
+        let (first, second, call) = try talk()
+        world.pass(.seconds(5))
+        second.say(.call(.end(.init(call: call))))
+        world.pass(.seconds(1))
+        #expect(ends(first) == [.hungUp] && ends(second) == [.ended])
+        #expect(planes == [[0, 0], [0, 0], [0, 0]] && callCounts == [0, 0, 0])
+        for person in [ada, bo] {
+            let logged = try #require(world.shelf.archive.logs[person]?.last)
+            #expect(logged.call == call && logged.duration.map { $0 > .seconds(4) } == true)
+        }
+        #expect(second.guest?.openRequests == 0)
+        judge()
+    }
+
+    @Test func aCallCanBeDeclinedCanceledAndMissedAcrossNodes() throws {
+        let (first, second) = contacts()
+        dial(first, bo)
+        #expect(rings(second))
+        second.say(.call(.decline(.init(call: try #require(second.call)))))
+        world.pass(.seconds(1))
+        #expect(ends(first) == [.declined])
+        dial(second, ada)
+        second.say(.call(.cancel(.init(call: try #require(second.call)))))
+        world.pass(.seconds(1))
+        #expect(ends(first) == [.declined, .cancelled] && callCounts == [0, 0, 0])
+        dial(first, bo)
+        world.pass(.seconds(46))
+        #expect(ends(first).last == .unanswered && ends(second).last == .missed)
+        #expect(callCounts == [0, 0, 0])
+        judge()
+    }
+
+    @Test func videoThatIsTurnedOffIsReportedToTheOtherNode() throws {
+        let (first, second, call) = try talk()
+        second.say(.call(.update(.init(call: call, video: false))))
+        world.pass(.milliseconds(100))
+        let isReported = first.news.contains {
+            if case .call(.changed(let changed)) = $0 { !changed.video } else { false }
+        }
+        #expect(isReported)
+        judge()
+    }
+
+    @Test func twoContactsWhoCallEachOtherAreConnected() {
+        let (first, second) = contacts()
+        dial(first, bo)
+        dial(second, ada)
+        #expect(accepted(first) == 1 && accepted(second) == 1)
+        #expect(callCounts.reduce(0, +) == 1)
+        judge()
+    }
+
+    @Test func twoContactsWhoCallEachOtherInTheSameMomentCanAcceptOneOfTheCalls() throws {
+        let (first, second) = contacts()
+        for (client, other) in [(first, bo), (second, ada)] {
+            let person = world.nodes[0].stage.project.personID(of: other)
+            client.want(.request(.call(.start(.init(person: person, video: true)))))
+        }
+        world.pass(.seconds(1))
+        if accepted(first) == 0 {
+            let incoming = first.news.compactMap { message -> CallID? in
+                if case .call(.incoming(let incoming)) = message { incoming.call } else { nil }
+            }
+            first.say(.call(.accept(.init(call: try #require(incoming.last), video: true))))
+            world.pass(.seconds(1))
+        }
+        #expect(accepted(first) == 1 && accepted(second) == 1)
+        #expect(callCounts.reduce(0, +) == 1)
+        judge()
+    }
+
+    @Test func aCallerWithASecondDeviceCanCallToo() throws {
+        let (first, second) = contacts()
+        _ = world.arrive(ada, at: 1)
+        world.pass(.milliseconds(100))
+        dial(first, bo)
+        #expect(rings(second) && first.redirects == 0)
+        _ = try accept(second)
+        #expect(accepted(first) == 1)
+        judge()
+    }
+
+    @Test func withoutMediaBetweenTheNodesTheCallerMoves() {
+        let (first, second) = contacts()
+        world.nodes[0].stage.handle(.mediaCrosses(to: [world.nodes[2].tag]))
+        dial(first, bo)
+        #expect(rings(second) && first.redirects == 1 && first.node?.name == "n2")
+        #expect(callCounts == [0, 1, 0])
+        judge()
+    }
+
+    // MARK: Nodes and letters that are lost
+
+    @Test func aCallThatRingsEndsWhenTheCalleesNodeDies() throws {
+        let (first, second) = contacts()
+        dial(first, bo)
+        #expect(rings(second))
+        world.kill(world.nodes[1])
+        world.pass(.seconds(5))
+        #expect(ends(first) == [.unreachable] && callCounts == [0, 0, 0])
+        judge()
+    }
+
+    @Test func aCallThatRingsIsMissedWhenTheCallersNodeDies() throws {
+        let (first, second) = contacts()
+        dial(first, bo)
+        world.heir = world.nodes[2]
+        world.kill(world.nodes[0])
+        world.pass(.seconds(5))
+        #expect(ends(second) == [.missed] && second.node?.name == "n2")
+        world.pass(.seconds(60))
+        #expect(callCounts == [0, 0, 0] && first.isConnected)
+        judge()
+    }
+
+    @Test func theCalleeComesBackToTheCallWhenTheirNodeHasDied() throws {
+        let (first, second, call) = try talk()
+        world.kill(world.nodes[1])
+        world.pass(.seconds(6))
+        #expect(partnerStates(first) == [.reconnecting] && ends(first) == [])
+        rejoin(second, call: call)
+        #expect(second.node?.name == "n1" && second.guest?.places.count == 1 && second.failures.isEmpty)
+        #expect(partnerStates(first) == [.reconnecting, .connected] && callCounts == [1, 0, 0])
+        world.pass(.seconds(60))
+        #expect(callCounts == [1, 0, 0])
+        judge()
+    }
+
+    @Test func aCallEndsIfTheCalleeDoesNotComeBackInTime() throws {
+        let (first, second, _) = try talk()
+        world.kill(world.nodes[1])
+        world.pass(.seconds(40))
+        #expect(ends(first) == [.connectionLost] && callCounts == [0, 0, 0] && second.isConnected)
+        judge()
+    }
+
+    @Test func bothComeBackToTheNodeThatContinuesTheCallWhenTheCallersHasDied() throws {
+        let (first, second, call) = try talk()
+        let connection = second.guest?.connection
+        world.heir = world.nodes[2]
+        world.kill(world.nodes[0])
+        world.pass(.seconds(6))
+        #expect(second.isConnected && second.guest?.connection != connection && ends(second) == [])
+        rejoin(first, second, call: call)
+        #expect([first, second].map { $0.node?.name } == ["n3", "n3"])
+        #expect(first.failures.isEmpty && second.failures.isEmpty)
+        #expect(first.guest?.places.count == 1 && first.guest?.places == second.guest?.places)
+        world.pass(.seconds(60))
+        #expect(callCounts == [0, 0, 1])
+        judge()
+    }
+
+    @Test func whenLettersAreLostTheCalleeComesToTheCallersNode() throws {
+        let (first, second, call) = try talk()
+        world.nodes[0].stage.handle(.lettersLost(world.nodes[1].tag))
+        world.nodes[1].stage.handle(.lettersLost(world.nodes[0].tag))
+        world.pass(.seconds(3))
+        #expect(partnerStates(first) == [.reconnecting])
+        rejoin(second, call: call)
+        #expect(second.node?.name == "n1" && partnerStates(first) == [.reconnecting, .connected])
+        #expect(callCounts == [1, 0, 0])
+        judge()
+    }
+
+    @Test func aCallThatIsGivenUpWhileRedisIsAwayLeavesNoReservation() throws {
+        let (first, second) = contacts()
+        world.post.setAway(true, now: world.now)
+        dial(first, bo)
+        world.pass(.seconds(50))
+        #expect(first.failures.map(\.code) == [.internalError] && !rings(second))
+        world.post.setAway(false, now: world.now)
+        world.pass(.seconds(5))
+        #expect(!rings(second) && ends(second) == [.missed])
+        judge()
+        dial(second, ada)
+        #expect(rings(first))
+    }
+
+    // MARK: Nodes that break the rules
+
+    @Test func aCallThatAsksTwiceGetsOnePlace() throws {
+        let (first, second) = contacts()
+        dial(first, bo)
+        let call = try #require(first.call)
+        let stage = world.nodes[1].stage
+        let caller = Counterpart(identity: ada, person: stage.project.personID(of: ada), name: "Ada", isOnline: true)
+        let offer = CallOffer(
+            call: call, other: caller, video: true, placedAt: world.now, ringsUntil: world.now + .seconds(30))
+        stage.handle(.received(.person(bo, .call(.asked(offer))), from: world.nodes[0].tag))
+        #expect(stage.hub.unexpectedLetters == 1)
+        first.say(.call(.cancel(.init(call: call))))
+        world.pass(.seconds(1))
+        #expect(ends(second) == [.cancelled])
+        #expect(world.spanningFaults == [])
+    }
+
+    @Test func noNodeSpeaksForTheCalleeOrTheCallOfAnotherOne() throws {
+        let (first, second) = contacts()
+        dial(first, bo)
+        let call = try #require(first.call)
+        let stage = world.nodes[0].stage
+        let letters: [Letter] = [
+            .call(call, .leave(ada, .hungUp)), .call(call, .joined(bo)), .call(call, .merge(into: call)),
+            .person(ada, .call(.ring(call))), .person(ada, .call(.ringing(call, devices: 7))),
+        ]
+        for letter in letters { stage.handle(.received(letter, from: world.nodes[1].tag)) }
+        #expect(stage.hub.unexpectedLetters == letters.count)
+        stage.handle(.received(.call(call, .accept(bo, video: true)), from: world.nodes[2].tag))
+        world.pass(.milliseconds(100))
+        #expect(accepted(first) == 0 && accepted(second) == 0 && callCounts == [1, 0, 0])
+    }
+}
