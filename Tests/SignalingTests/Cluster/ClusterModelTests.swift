@@ -24,7 +24,8 @@ import Testing
     /// a failover, so a short run may need a few thousand events more.
     private func run(_ world: ClusterWorld, _ count: Int, _ name: String) {
         let started = ContinuousClock.now
-        let kinds = Self.everywhere + (world.nodes.count > 1 ? Self.withOthers : []) + (world.spans ? Self.acrossNodes : [])
+        let kinds =
+            Self.everywhere + (world.nodes.count > 1 ? Self.withOthers : []) + (world.spans ? Self.acrossNodes : [])
         world.acquaintEveryone()
         print("\(name): seed \(world.seed), \(count) events")
         while world.fault == nil, world.events < count { world.step() }
