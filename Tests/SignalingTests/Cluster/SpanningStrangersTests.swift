@@ -442,6 +442,24 @@ import Wire
         #expect(!isBlurred && !isAsked)
     }
 
+    @Test func aMatchThatBeginsAgainForSomeoneElseStillEndsWhenItsNodeIsLost() throws {
+        let clients = search(at: 1, 2)
+        let other = arrive(at: 2)
+        let matched = try match(clients[1])
+        let (stage, tag) = (world.nodes[1].stage, world.nodes[0].tag)
+        for person in [other, clients[1]].map(\.identity) {
+            let begun = PersonEvent.matched(matched, partner: clients[0].identity, address: "", at: tag)
+            stage.handle(.received(.person(person, begun), from: tag))
+        }
+        stage.handle(.received(.person(other.identity, .matchEnded(matched.match, .partnerLeft)), from: tag))
+        #expect(stage.hub.unexpectedLetters == 3)
+        clients[0].endWish()
+        world.kill(world.nodes[0])
+        world.pass(.seconds(5))
+        #expect(ends(clients[1]) == [.partnerLeft] && clients[1].guest?.places == [])
+        #expect(world.fault == nil && world.spanningFaults == [])
+    }
+
     @Test func withoutRelaysALetterToThePoolIsDropped() {
         let stage = Stage(tag: NodeTag(node: 1, life: 1))
         stage.handle(.received(.pool(.withdraw(IdentityID(high: 1, low: 1))), from: NodeTag(node: 2, life: 2)!))
