@@ -14,7 +14,7 @@ extension Hub {
                 let node = distantSessions.node(of: match, unless: own),
                 places?.isAsked(.person(identity)) != true
             else { return nil }
-            distantSessions.posted(Request(client, re), .join(match), to: node)
+            distantSessions.posted(Request(client, re), .join(id, match), to: node)
             return node
         case .report(let report, let client, let re):
             guard let node = distantSessions.node(of: report.match, unless: own) else { return nil }
@@ -33,19 +33,32 @@ extension Hub {
         return node
     }
 
-    /// Notes what a letter of another node says about a client of this one in a session there.
-    mutating func noteSession(_ event: ClientEvent, of client: ConnectionID, from tag: NodeTag) {
+    /// Notes what a letter of another node says about a client of this one in a session there. Returns whether the client gets the letter.
+    mutating func noteSession(_ event: ClientEvent, of client: ConnectionID, from tag: NodeTag) -> Bool {
         switch event {
+        case .deliver(.session(.joined(let joined))): return hasJoined(client, joined, at: tag)
         case .deliver(let message) where distantSessions.waits(client):
-            guard let request = distantSessions.answered(client, re: message.re, by: tag), case .join = request,
-                case .session(.joined(let joined)) = message
-            else { return }
-            distantSessions.enter(client, joined.session, at: tag)
+            _ = distantSessions.answered(client, re: message.re, by: tag)
         case .joinRefused(let re, _, _): _ = distantSessions.answered(client, re: re, by: tag)
         case .leftSession(let session, _, _):
             if distantSessions.node(of: session) == tag { distantSessions.leave(client, session) }
         default: break
         }
+        return true
+    }
+
+    /// Notes that a client of this node has joined a session on another one. Returns false if it has not asked that node for the session.
+    private mutating func hasJoined(_ client: ConnectionID, _ joined: SessionNotice.Joined, at tag: NodeTag) -> Bool {
+        if let seat = distant.seat(of: client), seat.tag == tag, seat.session == joined.session { return true }
+        // After letters were lost, this node has answered the request itself.
+        guard let request = distantSessions.answered(client, re: joined.re, by: tag) else { return false }
+        if case .join(joined.session, _) = request {
+            distantSessions.enter(client, joined.session, at: tag)
+            return true
+        }
+        context.figures.unexpectedLetters += 1
+        context.fail(.placesUnavailable, Request(client, joined.re))
+        return false
     }
 
     /// A node is lost, or letters between it and this node were. The chats in which people of both nodes are end.
@@ -58,7 +71,7 @@ extension Hub {
         }
         for open in lost.requests {
             switch open.request {
-            case .join(let match):
+            case .join(_, let match):
                 let refused = ClientEvent.joinRefused(re: open.asked.re, .matchOfTokenEnded, match: match)
                 context.tell(.client(open.asked.client, refused))
             // The report must be stored. If the node lives, it may have stored it before.

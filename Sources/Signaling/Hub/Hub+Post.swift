@@ -68,8 +68,7 @@ extension Hub {
         // The client of an earlier life of this node is gone.
         case .client(let id, let event):
             guard id.tag(unless: own) == nil else { return }
-            if context.spansNodes { note(event, for: id, from: tag) }
-            context.tell(letter)
+            if !context.spansNodes || note(event, for: id, from: tag) { context.tell(letter) }
         case .clients(let ids, let message):
             context.tell(.clients(ids.filter { $0.tag(unless: own) == nil }, message))
         case .person(let id, .contact(.presence(let other))):

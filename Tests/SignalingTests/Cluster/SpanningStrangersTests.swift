@@ -442,6 +442,26 @@ import Wire
         #expect(!isBlurred && !isAsked)
     }
 
+    @Test func aClientJoinsOnlyTheSessionForWhichItHasAsked() throws {
+        let clients = search(at: 1, 2)
+        let (stage, tag) = (world.nodes[1].stage, world.nodes[0].tag)
+        let guest = try #require(clients[1].guest)
+        let admission = try match(clients[1]).publish
+        guest.say(.session(.leave(.init(session: admission.session))))
+        var joined = SessionNotice.Joined()
+        joined.re = guest.say(.session(.join(.init(session: admission.session, token: admission.token))))
+        joined.session = stage.project.makeSessionID(mediaMode: .routed, now: world.now, using: &stage.generator)
+        let letter = Letter.client(guest.connection, .deliver(.session(.joined(joined))))
+        // The second one answers no request.
+        for _ in 0..<2 { stage.handle(.received(letter, from: tag)) }
+        #expect(stage.hub.unexpectedLetters == 1)
+        #expect(stage.hub.distantSessions.node(of: joined.session) == nil)
+        world.pass(.milliseconds(100))
+        #expect(guest.places.isEmpty && guest.openRequests == 0)
+        let errors = clients[1].news.compactMap(\.errorCode)
+        #expect(errors == [.clusterUnavailable])
+    }
+
     @Test func aMatchThatBeginsAgainForSomeoneElseStillEndsWhenItsNodeIsLost() throws {
         let clients = search(at: 1, 2)
         let other = arrive(at: 2)
