@@ -116,8 +116,6 @@ extension Hub {
         // Tokens for a room are bound to a place in it, and those of a chat to its match. Those of other sessions are used on the
         // session's node.
         case .session(_, .join(let sender, _, let grant, _)): client = grant.match == nil ? nil : sender
-        case .session(_, .report(let report, let reporter, _)):
-            client = report.match.node(unless: own) == nil ? reporter : nil
         case .session(_, .sampled(let match, let person, _)), .session(_, .judged(let match, let person, _)):
             // Without a match, the chat has ended meanwhile, and the session ignores the event.
             guard let sides = matches.read(match, { $0.sides }) else { return match.node(unless: own) == nil }

@@ -38,7 +38,11 @@ extension Hub {
         switch event {
         case .deliver(.session(.joined(let joined))): return hasJoined(client, joined, at: tag)
         case .deliver(let message) where distantSessions.waits(client):
-            _ = distantSessions.answered(client, re: message.re, by: tag)
+            guard case .report(_, let report)? = distantSessions.answered(client, re: message.re, by: tag),
+                case .error(let failure) = message, let re = failure.re
+            else { return true }
+            store(report, Request(client, re))
+            return false
         case .joinRefused(let re, _, _): _ = distantSessions.answered(client, re: re, by: tag)
         case .leftSession(let session, _, _):
             if distantSessions.node(of: session) == tag { distantSessions.leave(client, session) }
@@ -57,8 +61,30 @@ extension Hub {
             return true
         }
         context.figures.unexpectedLetters += 1
-        context.fail(.placesUnavailable, Request(client, joined.re))
+        if case .report(_, let report) = request {
+            store(report, Request(client, joined.re))
+        } else {
+            context.fail(.placesUnavailable, Request(client, joined.re))
+        }
         return false
+    }
+
+    /// Stores a report without the lines of the chat, because the node of the match does not complete it.
+    private mutating func store(_ report: Report, _ request: Request) {
+        context.persist(.report(report))
+        context.ok(request)
+    }
+
+    /// Handles a report of a person on another node about the partner in a match of this one.
+    mutating func received(_ report: Report, by request: Request, to session: SessionID, from tag: NodeTag) {
+        guard let own = context.tag, request.client.tag(unless: own) == tag, report.match.node(unless: own) == nil
+        else { return context.figures.unexpectedLetters += 1 }
+        switch sessions.read(session, { $0.permits(report, from: tag) }) ?? nil {
+        case true?: context.tell(.session(session, .report(report, by: request.client, re: request.re)))
+        case false?: context.figures.unexpectedLetters += 1
+        // Nothing here says who was in the match any more. The reporter's node knows it, and stores the report.
+        case nil: context.fail(.chatNotKept, request)
+        }
     }
 
     /// A node is lost, or letters between it and this node were. The chats in which people of both nodes are end.
@@ -97,4 +123,9 @@ extension Hub {
             }
         }
     }
+}
+
+extension WireError {
+    /// The answer to a report whose chat is no longer in memory.
+    fileprivate static let chatNotKept = WireError(.notMatched, "This chat ended too long ago to be reported.")
 }

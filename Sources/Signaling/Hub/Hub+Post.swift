@@ -85,6 +85,8 @@ extension Hub {
         case .match(let id, let event) where context.spansNodes: received(event, to: id, from: tag)
         case .call(let id, let event) where context.spansNodes: received(event, to: id, from: tag)
         case .media(let command) where context.spansNodes: received(command, from: tag)
+        case .session(let id, .report(let report, let client, let re)) where context.spansNodes:
+            received(report, by: Request(client, re), to: id, from: tag)
         case .room, .roomRegistry, .session:
             guard admits(letter, from: tag) else { return context.figures.unexpectedLetters += 1 }
             context.tell(letter)

@@ -204,6 +204,31 @@ import Wire
         judge()
     }
 
+    @Test func aReportThatArrivesWhenTheChatIsNoLongerKeptIsStoredWithoutIt() throws {
+        let clients = search(at: 1, 2)
+        let session = try match(clients[0]).publish.session
+        clients[0].say(.session(.signal(.init(session: session, type: "chat", data: "rude"))))
+        for client in clients {
+            client.endWish()
+            client.say(.roulette(.stop))
+            world.pass(.milliseconds(500))
+        }
+        world.pass(.seconds(58))
+        world.post.setAway(true, now: world.now)
+        clients[1].say(.roulette(.report(.init(reason: "rude"))))
+        world.pass(.seconds(5))
+        #expect(clients[1].guest?.openRequests == 1)
+        world.post.setAway(false, now: world.now)
+        world.pass(.seconds(5))
+        #expect(clients[1].guest?.openRequests == 0 && !clients[1].news.contains { $0.errorCode != nil })
+        let reports = world.nodes.map { node -> [Report] in
+            node.stage.changes.compactMap { if case .report(let report) = $0 { report } else { nil } }
+        }
+        #expect(reports.map(\.count) == [0, 1, 0])
+        #expect(reports[1].first?.by == clients[1].identity && reports[1].first?.lines == [])
+        judge()
+    }
+
     @Test func theVerdictAboutACameraBlursItOnTheOtherNode() throws {
         let clients = search(at: 1, 2)
         for (number, client) in clients.enumerated() {
@@ -460,6 +485,32 @@ import Wire
         #expect(guest.places.isEmpty && guest.openRequests == 0)
         let errors = clients[1].news.compactMap(\.errorCode)
         #expect(errors == [.clusterUnavailable])
+    }
+
+    @Test func aNodeReportsOnlyForItsOwnPeopleAndOnlyTheirPartners() throws {
+        let clients = search(at: 1, 2)
+        let others = search(at: 1, 1)
+        let matched = try match(clients[0])
+        let (own, other) = (clients[0].identity, clients[1].identity)
+        let stranger = others[0].identity
+        let (stage, tag) = (world.nodes[0].stage, world.nodes[1].tag)
+        func report(by reporter: IdentityID, against: IdentityID, in session: SessionID) {
+            let report = Report(
+                match: matched.match, by: reporter, against: against, reason: "rude", lines: [], createdAt: world.now)
+            let client = ConnectionID(high: tag.rawValue << 24, low: 7)
+            stage.handle(.received(.session(session, .report(report, by: client, re: 1)), from: tag))
+        }
+        let session = matched.publish.session
+        report(by: stranger, against: own, in: session)
+        report(by: own, against: other, in: session)
+        report(by: other, against: stranger, in: session)
+        report(by: other, against: other, in: session)
+        #expect(stage.hub.unexpectedLetters == 4)
+        report(by: other, against: own, in: try match(others[0]).publish.session)
+        world.pass(.milliseconds(100))
+        #expect(!stage.changes.contains { if case .report = $0 { true } else { false } })
+        report(by: other, against: own, in: session)
+        #expect(stage.changes.contains { if case .report = $0 { true } else { false } })
     }
 
     @Test func aMatchThatBeginsAgainForSomeoneElseStillEndsWhenItsNodeIsLost() throws {
