@@ -68,8 +68,7 @@ extension Hub {
         // The client of an earlier life of this node is gone.
         case .client(let id, let event):
             guard id.tag(unless: own) == nil else { return }
-            if context.spansNodes { note(event, for: id, from: tag) }
-            context.tell(letter)
+            if !context.spansNodes || note(event, for: id, from: tag) { context.tell(letter) }
         case .clients(let ids, let message):
             context.tell(.clients(ids.filter { $0.tag(unless: own) == nil }, message))
         case .person(let id, .contact(.presence(let other))):
@@ -86,6 +85,8 @@ extension Hub {
         case .match(let id, let event) where context.spansNodes: received(event, to: id, from: tag)
         case .call(let id, let event) where context.spansNodes: received(event, to: id, from: tag)
         case .media(let command) where context.spansNodes: received(command, from: tag)
+        case .session(let id, .report(let report, let client, let re)) where context.spansNodes:
+            received(report, by: Request(client, re), to: id, from: tag)
         case .room, .roomRegistry, .session:
             guard admits(letter, from: tag) else { return context.figures.unexpectedLetters += 1 }
             context.tell(letter)
