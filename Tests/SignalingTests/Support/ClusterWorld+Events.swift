@@ -40,7 +40,7 @@ extension ClusterWorld {
         case ..<800: anybody()?.want(.chat)
         case ..<850: anybody { $0.isConnected && $0.wish == .chat }?.say(.roulette(.next(.init())))
         case ..<880: if spans, chance(30) { hangUp() } else { stopChat() }
-        case ..<977: anybody()?.want(.request(request()))
+        case ..<977: spans && chance(20) ? callAcrossNodes() : anybody()?.want(.request(request()))
         case ..<980: failOver()
         case ..<986: disturb()
         case ..<992: setRegistryAway(!registry.isAway)
@@ -90,6 +90,23 @@ extension ClusterWorld {
         // Few, because blocking a person also ends the contact.
         default: return chance(10) ? .presence(.block(.init(person: person))) : .presence(.leave)
         }
+    }
+
+    private func call(to callee: IdentityID) -> ClientMessage {
+        .call(.start(.init(person: nodes[0].stage.project.personID(of: callee), video: chance(50))))
+    }
+
+    /// A visible person calls one on another node. Of people chosen at random, one is almost never visible, or they are on the same node.
+    private func callAcrossNodes() {
+        let visible = live.map { ($0, $0.stage.hub.visiblePeople) }
+        guard
+            let caller = anybody({ client in
+                client.isConnected && visible.contains { $0.0 === client.node && $0.1.contains(client.identity) }
+            }),
+            let callee = visible.filter({ $0.0 !== caller.node }).flatMap({ $0.1.sorted() }).randomElement(
+                using: &random)
+        else { return }
+        caller.want(.request(call(to: callee)))
     }
 
     /// Makes everybody a contact of everybody, before anyone connects.
