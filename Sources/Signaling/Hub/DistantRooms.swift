@@ -27,10 +27,15 @@ struct DistantRooms: Equatable, Sendable {
         let publisher: ConnectionID
     }
 
+    /// A join that was posted to a node and is not answered.
+    private struct Join: Equatable, Sendable {
+        let tag: NodeTag
+        let room: RoomName
+    }
+
     private var seats: [ConnectionID: Seat] = [:]
-    /// The joins of each client that were posted and are not answered, with the nodes that must answer them, keyed by the number of the
-    /// request. A client's budget for joins limits them.
-    private var joins: [ConnectionID: [UInt64: NodeTag]] = [:]
+    /// The open joins of each client, keyed by the number of the request. A client's budget for joins limits them.
+    private var joins: [ConnectionID: [UInt64: Join]] = [:]
     private var sessions: [SessionID: Session] = [:]
     private(set) var streams: [StreamID: Stream] = [:]
 
@@ -40,28 +45,36 @@ struct DistantRooms: Equatable, Sendable {
     /// Returns the clients that have a seat on this node or wait for its answer to a join, in a fixed order.
     func clients(on tag: NodeTag) -> [ConnectionID] {
         let seated = seats.filter { $0.value.tag == tag }.map(\.key)
-        let waiting = joins.filter { $0.value.values.contains(tag) }.map(\.key)
+        let waiting = joins.filter { $0.value.values.contains { $0.tag == tag } }.map(\.key)
         return Set(seated + waiting).sorted()
     }
 
     // MARK: Joins
 
     /// A join was posted to a node.
-    mutating func posted(_ request: Request, to tag: NodeTag) { joins[request.client, default: [:]][request.re] = tag }
+    mutating func posted(_ request: Request, for room: RoomName, to tag: NodeTag) {
+        joins[request.client, default: [:]][request.re] = Join(tag: tag, room: room)
+    }
 
     /// Whether a join of this client is not answered.
     func waits(_ client: ConnectionID) -> Bool { joins[client] != nil }
 
+    /// Whether this client waits for that room on that node, or for the answer to a join of it, or is in it.
+    func expects(_ client: ConnectionID, in room: RoomName, on tag: NodeTag) -> Bool {
+        if let seat = seats[client], seat.tag == tag, seat.name == room { return true }
+        return joins[client]?.values.contains(Join(tag: tag, room: room)) ?? false
+    }
+
     /// A node has answered a request.
     mutating func answered(_ client: ConnectionID, re: UInt64?, by tag: NodeTag) {
-        guard let re, joins[client]?[re] == tag else { return }
+        guard let re, joins[client]?[re]?.tag == tag else { return }
         joins[client]?[re] = nil
         if joins[client]?.isEmpty == true { joins[client] = nil }
     }
 
     /// Forgets the joins that a node has not answered.
     mutating func forgetJoins(of client: ConnectionID, to tag: NodeTag) {
-        for (re, node) in joins[client] ?? [:] where node == tag { answered(client, re: re, by: tag) }
+        for (re, join) in joins[client] ?? [:] where join.tag == tag { answered(client, re: re, by: tag) }
     }
 
     // MARK: Seats

@@ -9,8 +9,8 @@ import Wire
 struct DistantSessions: Equatable, Sendable {
     /// A request that was posted to another node.
     enum OpenRequest: Equatable, Sendable {
-        /// A join with the token of this match or call.
-        case join(MatchID)
+        /// A join of this session, with the token of this match or call.
+        case join(SessionID, MatchID)
         /// A report, which the session completes.
         case report(SessionID, Report)
         case other

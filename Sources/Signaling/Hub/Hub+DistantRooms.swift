@@ -21,23 +21,44 @@ extension Hub {
             context.answer(request.socket, .admissible)
             return true
         }
-        guard case .roomRegistry(.join(let application)) = letter else { return false }
+        guard case .roomRegistry(.join(let application)) = letter, let room = application.join.name else {
+            return false
+        }
         guard application.applicant.client.tag(unless: own) == nil else { return false }
-        distant.posted(application.request, to: tag)
+        distant.posted(application.request, for: room, to: tag)
         context.post(letter, to: tag)
         return true
     }
 
-    /// Notes what a letter of another node says about a client of this one.
-    mutating func note(_ event: ClientEvent, for client: ConnectionID, from tag: NodeTag) {
-        noteSession(event, of: client, from: tag)
+    /// Notes what a letter of another node says about a client of this one. Returns whether the client gets the letter.
+    mutating func note(_ event: ClientEvent, for client: ConnectionID, from tag: NodeTag) -> Bool {
+        guard noteSession(event, of: client, from: tag) else { return false }
         switch event {
-        case .room(let seat): distant.sit(client, on: seat, at: tag)
+        case .room(let seat):
+            if let seat {
+                // A client that has left meanwhile has no seat.
+                guard clients.contains(client) else { return false }
+                guard admits(seat, of: client, from: tag) else {
+                    context.figures.unexpectedLetters += 1
+                    return false
+                }
+            }
+            distant.sit(client, on: seat, at: tag)
         case .deliver(let message) where distant.waits(client): distant.answered(client, re: message.re, by: tag)
         case .joinRefused(let re, _, _): distant.answered(client, re: re, by: tag)
         case .expel: distant.forgetJoins(of: client, to: tag)
         default: break
         }
+        return true
+    }
+
+    /// Whether a client of this node may have a seat on that one: it waits for the room or for an answer about it there, and the room's
+    /// session is neither on this node nor on a third one.
+    private func admits(_ seat: RoomSeat, of client: ConnectionID, from tag: NodeTag) -> Bool {
+        guard distant.expects(client, in: seat.name, on: tag) else { return false }
+        guard let session = seat.place?.session else { return true }
+        guard !sessions.contains(session) else { return false }
+        return (distant.node(of: session) ?? distantSessions.node(of: session) ?? tag) == tag
     }
 
     /// Returns the node to which a letter to a room or its session is posted, because the client that it concerns has its seat there.
@@ -98,8 +119,6 @@ extension Hub {
         // Tokens for a room are bound to a place in it, and those of a chat to its match. Those of other sessions are used on the
         // session's node.
         case .session(_, .join(let sender, _, let grant, _)): client = grant.match == nil ? nil : sender
-        case .session(_, .report(let report, let reporter, _)):
-            client = report.match.node(unless: own) == nil ? reporter : nil
         case .session(_, .sampled(let match, let person, _)), .session(_, .judged(let match, let person, _)):
             // Without a match, the chat has ended meanwhile, and the session ignores the event.
             guard let sides = matches.read(match, { $0.sides }) else { return match.node(unless: own) == nil }

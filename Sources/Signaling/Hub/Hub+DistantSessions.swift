@@ -14,7 +14,7 @@ extension Hub {
                 let node = distantSessions.node(of: match, unless: own),
                 places?.isAsked(.person(identity)) != true
             else { return nil }
-            distantSessions.posted(Request(client, re), .join(match), to: node)
+            distantSessions.posted(Request(client, re), .join(id, match), to: node)
             return node
         case .report(let report, let client, let re):
             guard let node = distantSessions.node(of: report.match, unless: own) else { return nil }
@@ -33,18 +33,57 @@ extension Hub {
         return node
     }
 
-    /// Notes what a letter of another node says about a client of this one in a session there.
-    mutating func noteSession(_ event: ClientEvent, of client: ConnectionID, from tag: NodeTag) {
+    /// Notes what a letter of another node says about a client of this one in a session there. Returns whether the client gets the letter.
+    mutating func noteSession(_ event: ClientEvent, of client: ConnectionID, from tag: NodeTag) -> Bool {
         switch event {
+        case .deliver(.session(.joined(let joined))): return hasJoined(client, joined, at: tag)
         case .deliver(let message) where distantSessions.waits(client):
-            guard let request = distantSessions.answered(client, re: message.re, by: tag), case .join = request,
-                case .session(.joined(let joined)) = message
-            else { return }
-            distantSessions.enter(client, joined.session, at: tag)
+            guard case .report(_, let report)? = distantSessions.answered(client, re: message.re, by: tag),
+                case .error(let failure) = message, let re = failure.re
+            else { return true }
+            store(report, Request(client, re))
+            return false
         case .joinRefused(let re, _, _): _ = distantSessions.answered(client, re: re, by: tag)
         case .leftSession(let session, _, _):
             if distantSessions.node(of: session) == tag { distantSessions.leave(client, session) }
         default: break
+        }
+        return true
+    }
+
+    /// Notes that a client of this node has joined a session on another one. Returns false if it has not asked that node for the session.
+    private mutating func hasJoined(_ client: ConnectionID, _ joined: SessionNotice.Joined, at tag: NodeTag) -> Bool {
+        if let seat = distant.seat(of: client), seat.tag == tag, seat.session == joined.session { return true }
+        // After letters were lost, this node has answered the request itself.
+        guard let request = distantSessions.answered(client, re: joined.re, by: tag) else { return false }
+        if case .join(joined.session, _) = request {
+            distantSessions.enter(client, joined.session, at: tag)
+            return true
+        }
+        context.figures.unexpectedLetters += 1
+        if case .report(_, let report) = request {
+            store(report, Request(client, joined.re))
+        } else {
+            context.fail(.placesUnavailable, Request(client, joined.re))
+        }
+        return false
+    }
+
+    /// Stores a report without the lines of the chat, because the node of the match does not complete it.
+    private mutating func store(_ report: Report, _ request: Request) {
+        context.persist(.report(report))
+        context.ok(request)
+    }
+
+    /// Handles a report of a person on another node about the partner in a match of this one.
+    mutating func received(_ report: Report, by request: Request, to session: SessionID, from tag: NodeTag) {
+        guard let own = context.tag, request.client.tag(unless: own) == tag, report.match.node(unless: own) == nil
+        else { return context.figures.unexpectedLetters += 1 }
+        switch sessions.read(session, { $0.permits(report, from: tag) }) ?? nil {
+        case true?: context.tell(.session(session, .report(report, by: request.client, re: request.re)))
+        case false?: context.figures.unexpectedLetters += 1
+        // Nothing here says who was in the match any more. The reporter's node knows it, and stores the report.
+        case nil: context.fail(.chatNotKept, request)
         }
     }
 
@@ -58,7 +97,7 @@ extension Hub {
         }
         for open in lost.requests {
             switch open.request {
-            case .join(let match):
+            case .join(_, let match):
                 let refused = ClientEvent.joinRefused(re: open.asked.re, .matchOfTokenEnded, match: match)
                 context.tell(.client(open.asked.client, refused))
             // The report must be stored. If the node lives, it may have stored it before.
@@ -84,4 +123,9 @@ extension Hub {
             }
         }
     }
+}
+
+extension WireError {
+    /// The answer to a report whose chat is no longer in memory.
+    fileprivate static let chatNotKept = WireError(.notMatched, "This chat ended too long ago to be reported.")
 }

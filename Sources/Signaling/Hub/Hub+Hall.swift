@@ -99,13 +99,18 @@ extension Hub {
             // After the person has left that pool, its letters are about an entry that is no more.
             guard people.read(id, { $0.roulette.hall }) == tag else { return }
         case .matched(let matched, _, _, _):
-            guard matched.match.node(unless: own) == tag else { return context.figures.unexpectedLetters += 1 }
+            // A match has one person of this node, and begins once.
+            guard matched.match.node(unless: own) == tag, distantSessions.chats[matched.match] == nil else {
+                return context.figures.unexpectedLetters += 1
+            }
             guard people.contains(id) else {
                 return context.post(.match(matched.match, .leave(id, .partnerLeft)), to: tag)
             }
             distantSessions.began(matched.match, of: id)
         case .matchEnded(let match, _):
-            guard match.node(unless: own) == tag else { return context.figures.unexpectedLetters += 1 }
+            guard match.node(unless: own) == tag, distantSessions.chats[match] ?? id == id else {
+                return context.figures.unexpectedLetters += 1
+            }
             distantSessions.ended(match)
         case .partnerAway(let match, _), .partnerMoved(let match, _):
             guard match.node(unless: own) == tag else { return context.figures.unexpectedLetters += 1 }

@@ -72,8 +72,7 @@ extension Hub {
             if case .perchSignal(let sender, _) = event, sender.tag(unless: own) != tag {
                 return context.figures.unexpectedLetters += 1
             }
-            if context.spansNodes { note(event, for: id, from: tag) }
-            context.tell(letter)
+            if !context.spansNodes || note(event, for: id, from: tag) { context.tell(letter) }
         case .clients(let ids, let message):
             context.tell(.clients(ids.filter { $0.tag(unless: own) == nil }, message))
         case .person(let id, .contact(.presence(let other))):
@@ -90,6 +89,8 @@ extension Hub {
         case .match(let id, let event) where context.spansNodes: received(event, to: id, from: tag)
         case .call(let id, let event) where context.spansNodes: received(event, to: id, from: tag)
         case .media(let command) where context.spansNodes: received(command, from: tag)
+        case .session(let id, .report(let report, let client, let re)) where context.spansNodes:
+            received(report, by: Request(client, re), to: id, from: tag)
         case .room, .roomRegistry, .session:
             guard admits(letter, from: tag) else { return context.figures.unexpectedLetters += 1 }
             context.tell(letter)

@@ -21,9 +21,10 @@ extension SessionEvent: LetterEvent {
         case .room(var event):
             try event.code(&coder)
             self = .room(event)
-        // The operator's request waits on this node, and archives are on the session's node. The others come from this node's
-        // storage, settings and registry.
-        case .operated, .moderated, .projectDeleted, .placeLost, .archiveStopped, .broadcastStopped: throw .staysHere
+        // The operator's request waits on this node, and matches and archives are on the session's node. The others come from this
+        // node's storage, settings and registry.
+        case .matchSpans, .operated, .moderated, .projectDeleted, .placeLost, .archiveStopped, .broadcastStopped:
+            throw .staysHere
         }
     }
 

@@ -12,6 +12,7 @@ extension CallState {
     /// - Returns: the call if it had been accepted, otherwise nil.
     mutating func over(_ end: CallEnd, _ snapshot: PersonSnapshot, _ context: inout Context) -> Part? {
         let part = self[end.record.call]
+        guard part != nil || !hasEnded(end.record.call) else { return nil }
         self[end.record.call] = nil
         if case .entering(let client, let re?, _)? = part?.state {
             wrongCallState(Request(client, re), "This call has already ended.", &context)
@@ -139,10 +140,15 @@ extension CallState {
                 context.tell(.client(client, .expel(.placesUnavailable, .serviceRestart)))
             } else {
                 ends.append(CallEnd(record: lostRecord(of: part, context), into: nil))
+                endedByLoss.append(part.id)
+                if endedByLoss.count > Self.maxCalls { endedByLoss.removeFirst() }
             }
         }
         return ends
     }
+
+    /// Whether this call has ended for this person, although it may continue for the other one.
+    func hasEnded(_ call: CallID) -> Bool { endedByLoss.contains(call) || unseen.contains(call) }
 
     private func lostRecord(of part: Part, _ context: Context) -> CallRecord {
         let duration = part.acceptedAt.map { max(.zero, context.wallNow - $0) }

@@ -151,6 +151,7 @@ extension CallState {
         _ call: StoredCall, _ request: Request, _ snapshot: PersonSnapshot, _ context: inout Context
     ) {
         if self[call.id] == nil {
+            guard !hasEnded(call.id) else { return noCall(request, &context) }
             if let error = obstacle(snapshot) { return context.fail(error, request) }
             restore(call, snapshot, context)
         }

@@ -68,6 +68,9 @@ struct CallState: Equatable, Sendable {
     /// The budget for incoming calls that ring; nil until it is first used.
     var rungBudget: Budget?
     var unanswered = UnansweredCalls()
+    /// The latest calls that have ended for this person because their nodes were lost, at most ``maxCalls``. The callee's node may be the
+    /// heir that continues such a call for the caller.
+    var endedByLoss: [CallID] = []
 
     init(_ record: PersonRecord) { unseen = UnseenCalls(record.unseenCalls) }
 
@@ -143,7 +146,7 @@ extension CallState {
 
     mutating func handle(_ event: PersonCallEvent, _ snapshot: PersonSnapshot, _ context: inout Context) {
         switch event {
-        case .restored(let call): restore(call, snapshot, context)
+        case .restored(let call): if !hasEnded(call.id) { restore(call, snapshot, context) }
         case .located(let call, let home, let client, let re):
             located(call, home, Request(client, re), snapshot, &context)
         case .readmitted(let call, let client, let re):

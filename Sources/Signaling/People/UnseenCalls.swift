@@ -17,6 +17,8 @@ struct UnseenCalls: Equatable, Sendable {
         return names
     }
 
+    func contains(_ call: CallID) -> Bool { oldestFirst.contains { $0.call == call } }
+
     mutating func append(_ record: CallRecord) {
         oldestFirst.append(record)
         if oldestFirst.count > Self.maxCalls { oldestFirst.removeFirst() }

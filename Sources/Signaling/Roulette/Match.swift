@@ -82,6 +82,8 @@ public struct Match: Machine, Equatable, Sendable {
         for session in here {
             // Only the partner joins a legacy client's home session with a match token, so one place is enough there.
             context.tell(.session(session, .matchOpened(id, places: session == new ? 2 : 1)))
+            guard let one = first.node, let other = second.node, one != other else { continue }
+            context.tell(.session(session, .matchSpans(id, [first.identity: one, second.identity: other])))
         }
         let shared = first.sharedInterests(with: second)
         for (person, partner, own, other) in [(first, second, 0, 1), (second, first, 1, 0)] {

@@ -134,6 +134,8 @@ public struct Session: Machine, Equatable, Sendable {
     /// The match or call whose chat lines are kept in case of a report; nil if there is none.
     private var match: MatchID?
     private var lines: [ChatLine] = []
+    /// Who may report whom from other nodes, for as long as the chat lines; nil if the two people are on this node.
+    private var reporters: SpanningReporters?
     /// The samples of the cameras in this match, for as long as the chat lines.
     private var samples = SessionSamples()
     /// The tokens of removed members, which cannot be used again: maps each token's fingerprint to its expiry time.
@@ -170,9 +172,9 @@ public struct Session: Machine, Equatable, Sendable {
         case .operated(_, let socket): context.answer(socket, .refused(.sessionNotActive))
         // The session's project was deleted, or cannot be read. In the second case, the server sends the event again once
         // the project has been repaired.
-        case .moderated, .join, .matchOpened, .homeOpened, .dropped, .returned, .gone, .matchClosed, .homeClosed,
-            .room, .rosterAcknowledged, .lagging, .subscriptionChanged, .streamQuality, .layersWanted, .full, .speaking,
-            .archiveStopped, .broadcastStopped, .sampled, .judged:
+        case .moderated, .join, .matchOpened, .matchSpans, .homeOpened, .dropped, .returned, .gone, .matchClosed,
+            .homeClosed, .room, .rosterAcknowledged, .lagging, .subscriptionChanged, .streamQuality, .layersWanted,
+            .full, .speaking, .archiveStopped, .broadcastStopped, .sampled, .judged:
             return
         }
     }
@@ -197,7 +199,7 @@ public struct Session: Machine, Equatable, Sendable {
         if let until = muteUntil, until <= context.now { endMute(&context) }
         guard let until = transcriptUntil, until <= context.now else { return }
         transcriptUntil = nil
-        (lines, samples) = ([], SessionSamples())
+        (lines, samples, reporters) = ([], SessionSamples(), nil)
     }
 
     /// Removes all members, and forgets revoked tokens and the mute without changing what is stored.
@@ -231,7 +233,8 @@ public struct Session: Machine, Equatable, Sendable {
             if let former = self.match { bindings[former] = nil }
             self.match = match
             bindings[match] = Binding(places: places, call: call)
-            (lines, samples) = ([], SessionSamples())
+            (lines, samples, reporters) = ([], SessionSamples(), nil)
+        case .matchSpans(let match, let people): reporters = SpanningReporters(match: match, people: people)
         case .matchClosed(let match):
             if self.match == match {
                 self.match = nil
@@ -269,6 +272,11 @@ public struct Session: Machine, Equatable, Sendable {
         case .archiveStopped(let archive, let reason): archiveStopped(archive, reason, &context)
         case .broadcastStopped(let broadcast): broadcastStopped(broadcast, &context)
         }
+    }
+
+    /// Whether someone on another node may report this; nil if the chat lines are not those of the report's match.
+    func permits(_ report: Report, from node: NodeTag) -> Bool? {
+        reporters?.match == report.match ? reporters?.permits(report, from: node) : nil
     }
 
     // MARK: Leaving

@@ -1,3 +1,4 @@
+import Signaling
 import TestSupport
 import Testing
 

@@ -205,6 +205,31 @@ import Wire
         judge()
     }
 
+    @Test func aCallThatTheCalleeHasMissedDoesNotRingThereAgainWhenTheirNodeContinuesIt() throws {
+        let (first, second) = contacts()
+        dial(first, bo)
+        let call = try #require(first.call)
+        world.heir = world.nodes[1]
+        world.kill(world.nodes[0])
+        world.pass(.seconds(5))
+        #expect(ends(second) == [.missed] && callCounts == [0, 1, 0])
+        second.say(.call(.seen(.init(call: call))))
+        let other = world.arrive(bo, at: 2)
+        other.appear(Appearance(name: "Bo"))
+        rejoin(first, call: call)
+        #expect(first.node?.name == "n2" && first.call == call)
+        rejoin(second, call: call)
+        #expect(!rings(other) && second.failures.map(\.code) == [.notFound])
+        world.pass(.seconds(60))
+        #expect(ends(first) == [.unanswered] && ends(second) == [.missed] && ends(other) == [])
+        #expect(callCounts == [0, 0, 0])
+        let logged = world.nodes.flatMap(\.stage.changes).compactMap { change -> CallOutcome? in
+            if case .callLogged(let record, bo) = change { record.outcome } else { nil }
+        }
+        #expect(logged == [.missed])
+        judge()
+    }
+
     @Test func theCalleeComesBackToTheCallWhenTheirNodeHasDied() throws {
         let (first, second, call) = try talk()
         world.kill(world.nodes[1])

@@ -1,8 +1,9 @@
 import Cluster
-import Signaling
 import TestSupport
 import Testing
 import Wire
+
+@testable import Signaling
 
 /// With relays, people stay on their nodes, and a room spans them. The room and its session are on one node.
 @Suite struct SpanningRoomTests {
@@ -314,6 +315,31 @@ import Wire
         world.pass(.milliseconds(500))
         #expect(stage.hub.unexpectedLetters == letters.count)
         #expect(stage.hub.roomCount == 1 && other.isInRoom && host.isInRoom)
+    }
+
+    @Test func noNodeSeatsAClientInARoomOrASessionForWhichItWasNotAsked() throws {
+        let host = enter("kitchen", at: 1)
+        _ = enter("cellar", at: 2)
+        let session = try joinSession(host)
+        let stream = try publish(host, session)
+        let other = enter("cellar", at: 1)
+        #expect(other.isInRoom && other.node?.name == "n1")
+        let stage = world.nodes[0].stage
+        let client = try connection(other)
+        let place = RoomSeat.Place(session: session, binding: MatchID(high: 7, low: 7))
+        let seats = [
+            (world.nodes[1], RoomSeat(name: RoomName("cellar")!, place: place)),
+            (world.nodes[1], RoomSeat(name: RoomName("kitchen")!)),
+            (world.nodes[2], RoomSeat(name: RoomName("cellar")!)),
+        ]
+        for (node, seat) in seats { stage.handle(.received(.client(client, .room(seat)), from: node.tag)) }
+        #expect(stage.hub.unexpectedLetters == seats.count)
+        #expect(stage.hub.distant.seat(of: client)?.tag == world.nodes[1].tag)
+        stage.handle(.media(.speaking(session, stream)))
+        world.pass(.milliseconds(500))
+        #expect(
+            host.news.contains { if case .session(.speaking) = $0 { true } else { false } },
+            "what the media plane says about this node's session stays here")
     }
 
     @Test func withoutRelaysALetterAboutARoomIsDropped() {

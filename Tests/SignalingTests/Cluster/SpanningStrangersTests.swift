@@ -204,6 +204,31 @@ import Wire
         judge()
     }
 
+    @Test func aReportThatArrivesWhenTheChatIsNoLongerKeptIsStoredWithoutIt() throws {
+        let clients = search(at: 1, 2)
+        let session = try match(clients[0]).publish.session
+        clients[0].say(.session(.signal(.init(session: session, type: "chat", data: "rude"))))
+        for client in clients {
+            client.endWish()
+            client.say(.roulette(.stop))
+            world.pass(.milliseconds(500))
+        }
+        world.pass(.seconds(58))
+        world.post.setAway(true, now: world.now)
+        clients[1].say(.roulette(.report(.init(reason: "rude"))))
+        world.pass(.seconds(5))
+        #expect(clients[1].guest?.openRequests == 1)
+        world.post.setAway(false, now: world.now)
+        world.pass(.seconds(5))
+        #expect(clients[1].guest?.openRequests == 0 && !clients[1].news.contains { $0.errorCode != nil })
+        let reports = world.nodes.map { node -> [Report] in
+            node.stage.changes.compactMap { if case .report(let report) = $0 { report } else { nil } }
+        }
+        #expect(reports.map(\.count) == [0, 1, 0])
+        #expect(reports[1].first?.by == clients[1].identity && reports[1].first?.lines == [])
+        judge()
+    }
+
     @Test func theVerdictAboutACameraBlursItOnTheOtherNode() throws {
         let clients = search(at: 1, 2)
         for (number, client) in clients.enumerated() {
@@ -440,6 +465,70 @@ import Wire
         let isBlurred = clients[0].news.contains { if case .roulette(.blur) = $0 { true } else { false } }
         let isAsked = clients[0].news.contains { if case .contact = $0 { true } else { false } }
         #expect(!isBlurred && !isAsked)
+    }
+
+    @Test func aClientJoinsOnlyTheSessionForWhichItHasAsked() throws {
+        let clients = search(at: 1, 2)
+        let (stage, tag) = (world.nodes[1].stage, world.nodes[0].tag)
+        let guest = try #require(clients[1].guest)
+        let admission = try match(clients[1]).publish
+        guest.say(.session(.leave(.init(session: admission.session))))
+        var joined = SessionNotice.Joined()
+        joined.re = guest.say(.session(.join(.init(session: admission.session, token: admission.token))))
+        joined.session = stage.project.makeSessionID(mediaMode: .routed, now: world.now, using: &stage.generator)
+        let letter = Letter.client(guest.connection, .deliver(.session(.joined(joined))))
+        // The second one answers no request.
+        for _ in 0..<2 { stage.handle(.received(letter, from: tag)) }
+        #expect(stage.hub.unexpectedLetters == 1)
+        #expect(stage.hub.distantSessions.node(of: joined.session) == nil)
+        world.pass(.milliseconds(100))
+        #expect(guest.places.isEmpty && guest.openRequests == 0)
+        let errors = clients[1].news.compactMap(\.errorCode)
+        #expect(errors == [.clusterUnavailable])
+    }
+
+    @Test func aNodeReportsOnlyForItsOwnPeopleAndOnlyTheirPartners() throws {
+        let clients = search(at: 1, 2)
+        let others = search(at: 1, 1)
+        let matched = try match(clients[0])
+        let (own, other) = (clients[0].identity, clients[1].identity)
+        let stranger = others[0].identity
+        let (stage, tag) = (world.nodes[0].stage, world.nodes[1].tag)
+        func report(by reporter: IdentityID, against: IdentityID, in session: SessionID) {
+            let report = Report(
+                match: matched.match, by: reporter, against: against, reason: "rude", lines: [], createdAt: world.now)
+            let client = ConnectionID(high: tag.rawValue << 24, low: 7)
+            stage.handle(.received(.session(session, .report(report, by: client, re: 1)), from: tag))
+        }
+        let session = matched.publish.session
+        report(by: stranger, against: own, in: session)
+        report(by: own, against: other, in: session)
+        report(by: other, against: stranger, in: session)
+        report(by: other, against: other, in: session)
+        #expect(stage.hub.unexpectedLetters == 4)
+        report(by: other, against: own, in: try match(others[0]).publish.session)
+        world.pass(.milliseconds(100))
+        #expect(!stage.changes.contains { if case .report = $0 { true } else { false } })
+        report(by: other, against: own, in: session)
+        #expect(stage.changes.contains { if case .report = $0 { true } else { false } })
+    }
+
+    @Test func aMatchThatBeginsAgainForSomeoneElseStillEndsWhenItsNodeIsLost() throws {
+        let clients = search(at: 1, 2)
+        let other = arrive(at: 2)
+        let matched = try match(clients[1])
+        let (stage, tag) = (world.nodes[1].stage, world.nodes[0].tag)
+        for person in [other, clients[1]].map(\.identity) {
+            let begun = PersonEvent.matched(matched, partner: clients[0].identity, address: "", at: tag)
+            stage.handle(.received(.person(person, begun), from: tag))
+        }
+        stage.handle(.received(.person(other.identity, .matchEnded(matched.match, .partnerLeft)), from: tag))
+        #expect(stage.hub.unexpectedLetters == 3)
+        clients[0].endWish()
+        world.kill(world.nodes[0])
+        world.pass(.seconds(5))
+        #expect(ends(clients[1]) == [.partnerLeft] && clients[1].guest?.places == [])
+        #expect(world.fault == nil && world.spanningFaults == [])
     }
 
     @Test func withoutRelaysALetterToThePoolIsDropped() {

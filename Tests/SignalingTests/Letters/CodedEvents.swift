@@ -50,7 +50,8 @@ struct CodedEvents: Sendable, CustomTestStringConvertible {
         CodedEvents(
             "SessionEvent", "SessionEvents", SessionEvent.blanks,
             staying: [
-                "operated", "moderated", "archiveStopped", "broadcastStopped", "projectDeleted", "placeLost",
+                "matchSpans", "operated", "moderated", "archiveStopped", "broadcastStopped", "projectDeleted",
+                "placeLost",
             ]),
         CodedEvents("RoomSessionEvent", "SessionEvents", RoomSessionEvent.blanks),
         CodedEvents("PoolEvent", "RouletteEvents", PoolEvent.blanks),
@@ -102,7 +103,8 @@ struct CodedEvents: Sendable, CustomTestStringConvertible {
         .person(.blank, .presence(.directoryLost(.blank))),
         .session(.unset, .operated(.describe(nil), SocketID(rawValue: 1))),
         .session(.unset, .moderated(SessionModeration(session: .unset))), .session(.unset, .projectDeleted),
-        .session(.unset, .placeLost), .lookup(.blank, .answered(.blank, .push(isReachable: true))),
+        .session(.unset, .placeLost), .session(.unset, .matchSpans(.blank, [:])),
+        .lookup(.blank, .answered(.blank, .push(isReachable: true))),
         .room(.unset, .close), .room(.unset, .personDeleted(.blank)), .room(.unset, .notStored(nil)),
         .room(.unset, .placeLost(.blank)), .roomRegistry(.wrongPassword(address: "")),
         .roomRegistry(.persistence(.unset, true)), .roomRegistry(.ended(.unset)), .roomRegistry(.notStored([], [])),
