@@ -36,8 +36,11 @@ extension Hub {
         switch event {
         case .room(let seat):
             if let seat {
-                // A client that has left meanwhile has no seat.
-                guard clients.contains(client) else { return false }
+                // The client disconnected while the answer was in transit. Leave the room or its lobby again.
+                guard clients.contains(client) else {
+                    context.post(.room(seat.name, .gone(client)), to: tag)
+                    return false
+                }
                 guard admits(seat, of: client, from: tag) else {
                     context.figures.unexpectedLetters += 1
                     return false
