@@ -56,7 +56,7 @@ import Wire
         #expect(single.handle(.received(letter, from: Self.second), now: now).isEmpty)
     }
 
-    @Test func clientsWithoutATagAreOnThisNode() {
+    @Test func clientsWithTheTagOfThisNodeOrWithoutATagAreOnThisNode() {
         var random = SystemRandomNumberGenerator()
         let phone = ConnectionID.perch(at: Self.own, using: &random)
         #expect(effects(of: .client(phone, .deliver(.pong)), on: hub()).isEmpty)
