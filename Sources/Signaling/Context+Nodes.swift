@@ -38,3 +38,10 @@ extension Identifier128 {
     /// Whether that node has the machine with this id.
     func isOn(_ node: NodeTag) -> Bool { high >> 24 == node.rawValue }
 }
+
+extension MatchID {
+    /// Returns the id to which tokens for a legacy client's home session are bound during this match, if the session is on that node and
+    /// the match on another one. It has the tag of the session's node, because joins find a session by the id in their token. Both nodes
+    /// derive the same id.
+    func bound(to node: NodeTag) -> MatchID { MatchID(high: node.rawValue << 24 | high & 0xFF_FFFF, low: low) }
+}

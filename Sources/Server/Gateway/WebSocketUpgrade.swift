@@ -33,7 +33,7 @@ enum WebSocketUpgrade {
         return Data(digest).base64EncodedString()
     }
 
-    /// Returns the name of the node of a cluster that the client wants, from the query of the socket's URL (`?at=n2`); nil if it wants
+    /// Returns the name of the node of a cluster that the client wants, from the query of a URL (`?at=n2`); nil if it wants
     /// none. Names of nodes have no characters that a URL encodes.
     static func node(in uri: String) -> String? {
         let query = uri.drop { $0 != "?" }.dropFirst()

@@ -120,7 +120,8 @@ struct Clients: Sendable {
 
     /// Creates a client of PerchRTC's protocol. It cannot resume.
     mutating func makePerch(_ arrival: PerchArrival, _ context: inout Context) {
-        let id = ConnectionID.perch(using: &context.random)
+        var id = ConnectionID.perch(at: context.tag, using: &context.random)
+        while perchClients.contains(id) { id = ConnectionID.perch(at: context.tag, using: &context.random) }
         sockets[arrival.socket] = id
         _ = perchClients.insert(PerchClient(arrival, id: id, &context), id)
     }

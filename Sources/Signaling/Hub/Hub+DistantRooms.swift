@@ -9,19 +9,22 @@ import Wire
 
 extension Hub {
     /// Posts a join to the node of its room, or lets a stranger wait in the hall from here, if that is possible, instead of redirecting
-    /// the client there. Returns whether it did.
+    /// the client there. Also answers the question of whether a room would admit a client of PerchRTC's protocol. Returns whether it did.
     mutating func crosses(_ letter: Letter, to tag: NodeTag) -> Bool {
         guard let own = context.tag, context.mediaNodes?.contains(tag) == true else { return false }
         if case .hall(let person) = letter {
             context.tell(.person(person, .hallIsAt(tag)))
             return true
         }
+        if case .roomRegistry(.operate(let request)) = letter, case .check = request.action {
+            // The room decides when the client joins.
+            context.answer(request.socket, .admissible)
+            return true
+        }
         guard case .roomRegistry(.join(let application)) = letter, let room = application.join.name else {
             return false
         }
-        let client = application.applicant.client
-        // Clients of PerchRTC's protocol have ids that no other node can route.
-        guard !client.isPerch, client.tag(unless: own) == nil else { return false }
+        guard application.applicant.client.tag(unless: own) == nil else { return false }
         distant.posted(application.request, for: room, to: tag)
         context.post(letter, to: tag)
         return true
@@ -33,8 +36,11 @@ extension Hub {
         switch event {
         case .room(let seat):
             if let seat {
-                // A client that has left meanwhile has no seat.
-                guard clients.contains(client) else { return false }
+                // The client disconnected while the answer was in transit. Leave the room or its lobby again.
+                guard clients.contains(client) else {
+                    context.post(.room(seat.name, .gone(client)), to: tag)
+                    return false
+                }
                 guard admits(seat, of: client, from: tag) else {
                     context.figures.unexpectedLetters += 1
                     return false

@@ -20,7 +20,7 @@ extension Hub {
     }
 
     private mutating func enter(_ entry: PoolEntry, from tag: NodeTag) {
-        guard let own = context.tag, entry.node == tag, entry.home == nil else {
+        guard let own = context.tag, entry.node == tag else {
             return context.figures.unexpectedLetters += 1
         }
         guard places?.isHere(.hall) == true, places?.isDraining == false, context.hasMedia(with: tag) else {

@@ -68,6 +68,10 @@ extension Hub {
         // The client of an earlier life of this node is gone.
         case .client(let id, let event):
             guard id.tag(unless: own) == nil else { return }
+            // A node passes on only what its own clients send to each other.
+            if case .perchSignal(let sender, _) = event, sender.tag(unless: own) != tag {
+                return context.figures.unexpectedLetters += 1
+            }
             if !context.spansNodes || note(event, for: id, from: tag) { context.tell(letter) }
         case .clients(let ids, let message):
             context.tell(.clients(ids.filter { $0.tag(unless: own) == nil }, message))
@@ -114,10 +118,11 @@ extension Hub {
 }
 
 extension ConnectionID {
-    /// The life on whose node this client is; nil if that is `own`. Clients of PerchRTC's protocol have ids without a tag, and are
-    /// never named on other nodes.
+    /// The life on whose node this client is; nil if that is `own`. The tag is at the beginning of the id, and in that of a client of
+    /// PerchRTC's protocol at the beginning of the lower half.
     package func tag(unless own: NodeTag) -> NodeTag? {
-        high >> 24 == own.rawValue || isPerch ? nil : NodeTag(rawValue: high >> 24)
+        let tag = (isPerch ? low : high) >> 24
+        return tag == own.rawValue ? nil : NodeTag(rawValue: tag)
     }
 }
 

@@ -4,7 +4,7 @@ extension ClientEvent: LetterEvent {
     static var blanks: [ClientEvent] {
         [
             .deliver(.blank), .joinRefused(re: 0, .blank, match: nil), .leftSession(.unset, .blank), .roulette(.blank),
-            .call(nil), .room(nil), .expel(.blank, .blank),
+            .call(nil), .room(nil), .expel(.blank, .blank), .perchSignal(.blank, .blank),
         ]
     }
 
@@ -31,10 +31,40 @@ extension ClientEvent: LetterEvent {
         case .expel(let error, let code, let re):
             try coder.event("expel")
             self = try .expel(coder("error", error), coder("code", code), re: coder.re(re))
+        case .perchSignal(let member, let signal):
+            try coder.event("perchSignal")
+            self = try .perchSignal(coder("from", member), coder("signal", signal))
         // Events of the client's socket, which is on the client's node. `deliverBroadcast` goes to other nodes as `Letter.clients`.
-        case .message, .unreadable, .asked, .suspended, .recovered, .perch, .perchSignal, .closed, .moved, .resume,
+        case .message, .unreadable, .asked, .suspended, .recovered, .perch, .closed, .moved, .resume,
             .deliverBroadcast, .connected, .requested:
             throw .staysHere
         }
+    }
+}
+
+extension PerchSignal: LetterRecord {
+    static var blank: PerchSignal { PerchSignal(connection: "", .bye) }
+    mutating func members(_ coder: inout FieldCoder) throws(WireError) {
+        var (offer, answer, candidate): (String?, String?, PerchCandidate?)
+        switch content {
+        case .offer(let sdp): offer = sdp
+        case .answer(let sdp): answer = sdp
+        case .candidate(let line): candidate = line
+        case .bye: break
+        }
+        try coder.string("connection", &connection, max: Limits.negotiationID)
+        try coder.string("offer", &offer, max: Limits.description)
+        try coder.string("answer", &answer, max: Limits.description)
+        try coder.member("candidate", &candidate)
+        content = offer.map(Content.offer) ?? answer.map(Content.answer) ?? candidate.map(Content.candidate) ?? .bye
+    }
+}
+
+extension PerchCandidate: LetterRecord {
+    static var blank: PerchCandidate { PerchCandidate(label: 0, mid: "", candidate: "") }
+    mutating func members(_ coder: inout FieldCoder) throws(WireError) {
+        try coder.integer("label", &label, in: 0...Self.maxLabel)
+        try coder.string("mid", &mid, max: Limits.mid)
+        try coder.string("candidate", &candidate, max: Self.maxSize)
     }
 }

@@ -146,7 +146,7 @@ public struct Person: Machine, Equatable, Sendable {
         case .queueFull: roulette.queueFull(of: id, &context)
         case .matched(let matched, let partner, let address, let node):
             roulette.begin(
-                matched, with: .init(identity: partner, address: address, node: node), of: id, &context)
+                matched, with: .init(identity: partner, address: address, node: node), snapshot, &context)
         case .matchEnded(let match, let reason): roulette.ended(match, reason, snapshot, &context)
         case .partnerAway(let match, let isAway): roulette.partnerAway(match, isAway, &context)
         case .partnerMoved(let match, let address): roulette.partnerMoved(match, to: address)

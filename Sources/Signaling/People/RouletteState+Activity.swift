@@ -29,6 +29,9 @@ extension RouletteState {
         /// The node on which the partner was when the chat began; nil without a cluster.
         var partnerNode: NodeTag?
         var session: SessionID
+        /// The home session of the legacy client, if the match is on another node, so that this person opens and closes the session for
+        /// it; otherwise nil.
+        var home: SessionID?
         var began: Timestamp
         var isReported = false
         var ended: Timestamp?

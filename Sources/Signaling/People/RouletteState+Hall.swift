@@ -7,13 +7,15 @@ import Wire
 /// If media can cross between the two nodes, the stranger waits in the hall's pool, and stays on their node. Otherwise they are
 /// redirected to the hall's node. They wait in one pool at a time: a stranger who goes to the hall leaves the pool of their node. Both
 /// pools reserve people in the same way, and the match can be on either node, or on that of the partner.
+///
+/// A legacy client cannot be redirected. It waits in the hall if it can do so from here, and otherwise in the pool of its node.
 extension RouletteState {
     /// How many blocked people the entry in another node's pool names. This person refuses the others when they are reserved.
     private static let maxExcluded = 64
 
     /// The hall is on this node or on another one, where this person can wait from here.
     mutating func hallIsAt(_ node: NodeTag, _ snapshot: PersonSnapshot, _ context: inout Context) {
-        guard case .waiting(let search) = activity, snapshot.devices[search.client]?.home == nil else { return }
+        guard case .waiting(let search) = activity else { return }
         let isHere = node == context.tag
         guard !isHere || hall != nil else { return hallAt = nil }
         if hall != node {
@@ -32,13 +34,14 @@ extension RouletteState {
     }
 
     /// The stranger cannot wait in the hall from here. Redirects a stranger with one device to the node that the error names. A person
-    /// with several devices stays, because the other devices would keep the person on this node. If the error names no node, the stranger
-    /// waits in the pool of this node, and asks again.
+    /// with several devices stays, because the other devices would keep the person on this node, and so does a legacy client. If the error
+    /// names no node, the stranger stays too. Who stays waits in the pool of this node, and asks again.
     mutating func hallIsElsewhere(_ error: WireError, _ snapshot: PersonSnapshot, _ context: inout Context) {
         guard case .waiting(let search) = activity else { return }
-        guard error.at != nil, snapshot.devices.clients == [search.client] else {
+        let cannotMove = isLegacy(search, snapshot)
+        guard error.at != nil, snapshot.devices.clients == [search.client], !cannotMove else {
             if hall != nil { enterAgain(search, snapshot, &context) }
-            return hallAt = context.now + context.rules.hallRetry
+            return hallAt = cannotMove && !context.spansNodes ? nil : context.now + context.rules.hallRetry
         }
         leavePool(snapshot.id, &context)
         activity = .idle
@@ -56,9 +59,14 @@ extension RouletteState {
     }
 
     /// Refuses a match with a person on a node to which media cannot cross, and goes to the node of the hall, where the two can meet.
-    /// Leaving the pool releases the other person, who may then meet this one.
-    mutating func refuseDistant(_ match: MatchID, _ snapshot: PersonSnapshot, _ context: inout Context) {
-        guard let hall else { return context.tell(.refused(match, snapshot.id), at: nil) }
+    /// Leaving the pool releases the other person, who may then meet this one. A legacy client stays in the pool, which does not propose
+    /// the two to each other again.
+    mutating func refuseDistant(
+        _ match: MatchID, _ search: Search, _ snapshot: PersonSnapshot, _ context: inout Context
+    ) {
+        guard let hall, !isLegacy(search, snapshot) else {
+            return context.tell(.refused(match, snapshot.id), at: self.hall)
+        }
         hallIsElsewhere(.elsewhere(.hall, at: hall), snapshot, &context)
     }
 

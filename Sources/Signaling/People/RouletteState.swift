@@ -163,9 +163,14 @@ struct RouletteState: Equatable, Sendable {
         activity = .waiting(search)
         newAddress = nil
         context.tell(.pool(.enter(entry(of: search, snapshot, snapshot.blocks.all, context))))
-        // A legacy client cannot be redirected.
-        let isLegacy = snapshot.devices[search.client]?.home != nil
-        hallAt = context.tag != nil && !isLegacy ? context.now + context.rules.localWait : nil
+        // A legacy client cannot be redirected, so it asks only if it may be able to wait in the hall from here.
+        let asks = context.tag != nil && (context.spansNodes || !isLegacy(search, snapshot))
+        hallAt = asks ? context.now + context.rules.localWait : nil
+    }
+
+    /// Whether this search is that of a legacy client.
+    func isLegacy(_ search: Search, _ snapshot: PersonSnapshot) -> Bool {
+        snapshot.devices[search.client]?.home != nil
     }
 
     /// Returns the entry in a pool with which this person waits.
@@ -201,7 +206,7 @@ struct RouletteState: Equatable, Sendable {
         guard case .waiting(let search) = activity, !snapshot.blocks.contains(partner), partner != snapshot.id,
             snapshot.banError(context.wallNow) == nil
         else { return context.tell(.refused(match, snapshot.id), at: hall) }
-        guard context.hasMedia(with: node) else { return refuseDistant(match, snapshot, &context) }
+        guard context.hasMedia(with: node) else { return refuseDistant(match, search, snapshot, &context) }
         activity = .reserved(search, match)
         let isDistant = hall != nil || context.tag.map { match.node(unless: $0) != nil } ?? false
         reservedUntil = isDistant ? context.now + context.rules.reservationTime * 2 : nil
@@ -216,15 +221,21 @@ struct RouletteState: Equatable, Sendable {
     }
 
     mutating func begin(
-        _ matched: RouletteNotice.Matched, with partner: Partner, of id: IdentityID, _ context: inout Context
+        _ matched: RouletteNotice.Matched, with partner: Partner, _ snapshot: PersonSnapshot, _ context: inout Context
     ) {
+        let id = snapshot.id
         guard case .reserved(let search, matched.match) = activity else {
             // The person left between the reservation and the match. Release the partner.
             return context.tell(.match(matched.match, .leave(id, .partnerLeft)))
         }
-        let chat = Chat(
+        var chat = Chat(
             match: matched.match, partner: partner.identity, partnerAddress: partner.address,
             partnerNode: partner.node, session: matched.publish.session, began: context.now)
+        if let tag = context.tag, !matched.match.isOn(tag), let home = snapshot.devices[search.client]?.home {
+            // The match cannot open a session on another node.
+            chat.home = home
+            context.tell(.session(home, .matchOpened(matched.match.bound(to: tag), places: 1)))
+        }
         activity = .chatting(search, chat)
         // The pool has removed the entry.
         hall = nil
@@ -254,7 +265,7 @@ struct RouletteState: Equatable, Sendable {
         remember(chat, search.mode, &context)
         context.send(.roulette(.ended(.init(match: match, reason: reason))), to: search.client)
         activity = .idle
-        guard snapshot.devices[search.client]?.home == nil else { return }
+        guard !isLegacy(search, snapshot) else { return }
         resume(search, re: nil, snapshot, &context)
     }
 
@@ -318,6 +329,9 @@ struct RouletteState: Equatable, Sendable {
     }
 
     private mutating func remember(_ chat: Chat, _ mode: ChatMode, _ context: inout Context) {
+        if let tag = context.tag, let home = chat.home {
+            context.tell(.session(home, .matchClosed(chat.match.bound(to: tag))))
+        }
         countUnsampled(chat, mode, &context)
         var chat = chat
         chat.ended = context.now

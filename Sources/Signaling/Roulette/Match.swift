@@ -17,7 +17,7 @@ public struct Match: Machine, Equatable, Sendable {
     /// Whether the match has begun or ended.
     private enum State: Equatable, Sendable {
         case new
-        /// The sessions of the match (one shared session, or one per person) and the two people.
+        /// The sessions of the match on this node (one shared session, or one per person) and the two people.
         case running([SessionID], Side, Side)
         case over
     }
@@ -74,27 +74,28 @@ public struct Match: Machine, Equatable, Sendable {
         // client, each client therefore publishes in a separate session and subscribes in the other's.
         let sessions = [first.home ?? new, second.home ?? new]
         let isShared = first.home == nil && second.home == nil
+        let bindings = [binding(of: first, context), binding(of: second, context)]
+        // A home session on another node is opened and closed there, by its person.
+        let here = isShared ? [new] : sessions.indices.filter { bindings[$0] == id }.map { sessions[$0] }
         state = .running(
-            isShared ? [new] : sessions, Side(identity: first.identity, node: first.node),
-            Side(identity: second.identity, node: second.node))
-        for session in isShared ? [new] : sessions {
+            here, Side(identity: first.identity, node: first.node), Side(identity: second.identity, node: second.node))
+        for session in here {
             // Only the partner joins a legacy client's home session with a match token, so one place is enough there.
             context.tell(.session(session, .matchOpened(id, places: session == new ? 2 : 1)))
             guard let one = first.node, let other = second.node, one != other else { continue }
             context.tell(.session(session, .matchSpans(id, [first.identity: one, second.identity: other])))
         }
         let shared = first.sharedInterests(with: second)
-        for (person, partner, own, other) in [
-            (first, second, sessions[0], sessions[1]), (second, first, sessions[1], sessions[0]),
-        ] {
+        for (person, partner, own, other) in [(first, second, 0, 1), (second, first, 1, 0)] {
             var matched = RouletteNotice.Matched()
             matched.match = id
             matched.mode = mode
             let holder = person.home == nil ? person.identity : nil
-            matched.publish = context.admission(to: own, .publisher, match: id, for: holder)
+            matched.publish = context.admission(to: sessions[own], .publisher, match: bindings[own], for: holder)
             matched.subscribe =
                 isShared
-                ? matched.publish : context.admission(to: other, .subscriber, match: id, for: holder)
+                ? matched.publish
+                : context.admission(to: sessions[other], .subscriber, match: bindings[other], for: holder)
             matched.partner = PartnerInfo(name: partner.name, interests: shared)
             matched.textChat = isShared
             context.tell(
@@ -102,5 +103,11 @@ public struct Match: Machine, Equatable, Sendable {
                 .matched(matched, partner: partner.identity, address: partner.address, at: partner.node),
                 at: person.node)
         }
+    }
+
+    /// The id to which tokens for the session are bound in which this person publishes.
+    private func binding(of person: PoolEntry, _ context: Context) -> MatchID {
+        guard person.home != nil, let node = person.node, node != context.tag else { return id }
+        return id.bound(to: node)
     }
 }

@@ -93,9 +93,9 @@ extension PerchSignal {
 extension PerchCandidate {
     /// Maximum size of a candidate in bytes. The longest in practice, with a host name and a relay's address, have
     /// about 200.
-    private static let maxSize = 2048
+    package static let maxSize = 2048
     /// The highest accepted number of a media section. PerchRTC's descriptions have only three sections.
-    private static let maxLabel = 255
+    package static let maxLabel = 255
 
     fileprivate init(_ object: JSONObject) throws(WireError) {
         guard case .integer(let number) = object["label"] ?? .integer(0), let label = Int(exactly: number),

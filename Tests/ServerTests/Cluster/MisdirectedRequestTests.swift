@@ -25,4 +25,16 @@ import Wire
         #expect(RoomFilesEndpoint.redirect(elsewhere, to: file, at: "n2") == nil)
         #expect(RoomFilesEndpoint.redirect(unavailable, to: file, at: nil) == nil)
     }
+
+    @Test func `of WHIP and WHEP are redirected there, unless the load balancer has ignored that`() throws {
+        let session = "1_a"
+        for path in ["/whip/\(session)", "/whip/\(session)/", "/whep/\(session)", "/whip/\(session)?at=n1"] {
+            let request = try #require(WHIPRequest(method: .POST, uri: path))
+            let response = request.redirect(elsewhere)
+            #expect(response?.status == 307 && response?.headers.first(name: "Location") == "?at=n2", "\(path)")
+            #expect(request.redirect(unavailable) == nil)
+        }
+        let again = try #require(WHIPRequest(method: .POST, uri: "/whip/\(session)?at=n2"))
+        #expect(again.redirect(elsewhere) == nil)
+    }
 }

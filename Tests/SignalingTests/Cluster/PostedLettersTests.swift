@@ -56,11 +56,19 @@ import Wire
         #expect(single.handle(.received(letter, from: Self.second), now: now).isEmpty)
     }
 
-    @Test func clientsWithoutATagAreOnThisNode() {
+    @Test func clientsWithTheTagOfThisNodeOrWithoutATagAreOnThisNode() {
         var random = SystemRandomNumberGenerator()
-        let perch = ConnectionID.perch(using: &random)
-        #expect(effects(of: .client(perch, .deliver(.pong)), on: hub()).isEmpty)
+        let phone = ConnectionID.perch(at: Self.own, using: &random)
+        #expect(effects(of: .client(phone, .deliver(.pong)), on: hub()).isEmpty)
         #expect(effects(of: .client(ConnectionID(high: 7, low: 7), .deliver(.pong)), on: hub()).isEmpty)
+    }
+
+    @Test func clientsOfPerchRTCHaveTheTagOfTheirNodeInTheLowerHalfOfTheirIDs() {
+        var random = SystemRandomNumberGenerator()
+        let phone = ConnectionID.perch(at: Self.second, using: &random)
+        #expect(phone.isPerch && phone.tag(unless: Self.own) == Self.second)
+        let letter = Letter.client(phone, .deliver(.pong))
+        #expect(effects(of: letter, on: hub()) == [.post(Self.second, letter)])
     }
 
     @Test func aReceivedLetterForAClientOfAnotherLifeEndsHere() {

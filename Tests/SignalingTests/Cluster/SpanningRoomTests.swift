@@ -190,6 +190,25 @@ import Wire
         judge()
     }
 
+    @Test func aClientThatDisconnectsBeforeItsJoinIsAnsweredEndsOutsideTheRoom() throws {
+        let host = enter(at: 1)
+        let other = world.arrive(at: 2)
+        world.pass(.milliseconds(500))
+        let connection = try connection(other)
+        other.guest?.say(.room(.join(RoomVerb.Join(name: RoomName("kitchen"), displayName: "Ada"))))
+        other.leave()
+        world.pass(.milliseconds(500))
+        let changes = host.news.compactMap { message -> RoomPresence? in
+            if case .room(.person(let person)) = message, person.connection == connection { person.state } else { nil }
+        }
+        #expect(changes == [.connected, .left])
+        #expect(!world.nodes[1].stage.hub.distant.waits(connection))
+        host.leave()
+        world.pass(.seconds(61))
+        #expect(world.nodes.map { $0.stage.hub.roomCount } == [0, 0, 0])
+        judge()
+    }
+
     @Test func aClientThatLeavesBeforeItsJoinIsAnsweredCannotJoinAgainUntilBothAre() throws {
         let host = enter(at: 1)
         let other = world.arrive(at: 2)

@@ -28,8 +28,8 @@ struct CodedEvents: Sendable, CustomTestStringConvertible {
         CodedEvents(
             "ClientEvent", "ClientEvent", ClientEvent.blanks,
             staying: [
-                "message", "unreadable", "asked", "suspended", "recovered", "perch", "perchSignal", "closed", "moved",
-                "resume", "deliverBroadcast", "connected", "requested",
+                "message", "unreadable", "asked", "suspended", "recovered", "perch", "closed", "moved", "resume",
+                "deliverBroadcast", "connected", "requested",
             ]),
         CodedEvents(
             "PersonEvent", "PersonEvents", PersonEvent.blanks,

@@ -56,6 +56,7 @@ test('HAProxy sends clients to the node they name, none to a node that is not re
   const [first, second] = await Promise.all(Object.entries(graces).map(([name, ms]) => startServer({
     env: {
       CONFAB_CONNECTION_RESUME_GRACE: `${ms / 1000}s`, CONFAB_TRUSTED_PROXIES: '127.0.0.1', CONFAB_SOCKET_IO_ENABLED: `${name === 'n1'}`,
+      ...(name === 'n1' ? { CONFAB_PERCH_IDENT: 'perch', CONFAB_PERCH_SECRET: 'shipped-with-the-app' } : {}),
     },
   })));
   t.after(() => Promise.all([first.close(), second.close()]));
@@ -93,6 +94,17 @@ test('HAProxy sends clients to the node they name, none to a node that is not re
     for (let round = 0; round < 4; round += 1) {
       assert.equal(await status(port, `${path}1-x`), on, path);
       assert.equal(await status(port, `${path}2-x`), off, path);
+    }
+  }
+
+  // So do the WebSockets of PerchRTC's clients, in a token. Its protocol is off at n2, too, and the answer to this request differs.
+  const type = async (at, path) => (await fetch(`http://127.0.0.1:${at}${path}`)).headers.get('content-type');
+  for (const path of ['/xirsys/ws/n', '/xirsys/ws/v2/n']) {
+    const [on, off] = [await type(first.port, `${path}1-x`), await type(second.port, `${path}1-x`)];
+    assert.notEqual(on, off);
+    for (let round = 0; round < 4; round += 1) {
+      assert.equal(await type(port, `${path}1-x`), on, path);
+      assert.equal(await type(port, `${path}2-x`), off, path);
     }
   }
 

@@ -40,7 +40,8 @@ final class PerchDirectory {
         let application = PerchClient.application(place, address: gateway.limitingText(address), project)
         _ = try await gateway.runner.ask(.check(application))
         var generator = SystemRandomNumberGenerator()
-        let token = project.randomText(bytes: Self.tokenBytes, using: &generator)
+        // The token is known only here, so the load balancer of a cluster must find this node by it.
+        let token = gateway.idPrefix + project.randomText(bytes: Self.tokenBytes, using: &generator)
         let now = gateway.runner.now
         let expiresAt = now + gateway.configuration.perch.tokenLifetime
         tokens.add(token, PerchTokens.Ticket(place: place, address: address, expiresAt: expiresAt), now: now)

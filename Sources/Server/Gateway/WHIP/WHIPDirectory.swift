@@ -37,6 +37,7 @@ final class WHIPDirectory {
             // End the resource if its creator's connection closed before the response, because no client knows the
             // URL.
             if Task.isCancelled { resource.close(.normal, "") }
+            if case .refused(_, let error) = reply, let redirect = request.redirect(error) { return redirect }
         case .resource(let name):
             // A resource is found only under its own protocol.
             guard let found = resources[name], found.isWHIP == request.isWHIP else { throw .noResource }

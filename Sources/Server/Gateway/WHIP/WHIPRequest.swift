@@ -17,6 +17,8 @@ struct WHIPRequest: Equatable, Sendable {
     /// OPTIONS is a CORS preflight request, or a query for the accepted content types.
     var method: HTTPMethod
     var isWHIP: Bool
+    /// The node of a cluster that the request names (`?at=n2`); nil if it names none.
+    var node: String?
 
     static let resources = "resources"
 
@@ -32,6 +34,7 @@ struct WHIPRequest: Equatable, Sendable {
         isWHIP = first == "whip"
         target = Self.target(isWHIP: isWHIP, Array(parts))
         self.method = method
+        node = WebSocketUpgrade.node(in: uri)
     }
 
     private static func target(isWHIP: Bool, _ parts: [Substring]) -> Target {
@@ -58,6 +61,17 @@ struct WHIPRequest: Equatable, Sendable {
         case .endpoint, .nothing: ["Accept-Post": WHIPBody.offerType]
         case .resource: ["Accept-Patch": WHIPBody.fragmentType]
         }
+    }
+
+    /// Returns the redirect to the node of a cluster that has the session (RFC 9725 §4.5); nil for other errors, and if the request already
+    /// names that node. In that case, the load balancer does not pass requests on by `at`, and a client would follow the redirect without
+    /// end.
+    ///
+    /// The URL is only a query, so that it keeps the path, also below one of a proxy, and this origin, because browsers send the
+    /// `Authorization` header to no other one.
+    func redirect(_ error: WireError) -> GateResponse? {
+        guard error.code == .elsewhere, let node = error.at, node != self.node else { return nil }
+        return GateResponse(status: 307, headers: ["Location": "?at=\(node)"])
     }
 
     /// Whether the target supports the method. RFC 9725 §4.2 allows no other methods.

@@ -1,3 +1,4 @@
+import Cluster
 import Wire
 
 /// Another member of the session as seen by a client of PerchRTC's protocol, and the negotiation with that member.
@@ -93,8 +94,12 @@ struct PerchPair: Equatable, Sendable {
 extension ConnectionID {
     /// Returns a random id for a client of PerchRTC's protocol. It is higher than those of native clients, so that
     /// native clients are the polite peer and wait for its offer (protocol §4).
-    static func perch(using generator: inout some RandomNumberGenerator) -> ConnectionID {
-        ConnectionID(high: .max, low: generator.next())
+    ///
+    /// - Parameter node: the client's node, whose tag is at the beginning of the lower half; nil without a cluster. The id then has only
+    ///   24 random bits, so the caller must check that it is unused.
+    static func perch(at node: NodeTag?, using generator: inout some RandomNumberGenerator) -> ConnectionID {
+        let random: UInt64 = generator.next()
+        return ConnectionID(high: .max, low: node.map { $0.rawValue << 24 | random >> 40 } ?? random)
     }
 
     /// Whether this ID belongs to a client of PerchRTC's protocol. A random ID matches by chance only once in 2^64.
