@@ -22,6 +22,9 @@ import Testing
     @Test("counts a packet that arrives late or twice once") func late() {
         expect(tally([0, 1, 2, 4, 5, 3, 3, 5]), complete: 1)
         expect(tally([0, 1, 2, 3, 4, 6, 7, 8, 5]), complete: 2)
+        #expect(tally([0, 1, 2, 4, 5, 3, 3, 5]).late == 1)
+        #expect(tally([0, 1, 2, 3, 4, 7, 8, 6, 5, 9]).late == 2)
+        #expect(tally(0..<12).late == 0)
     }
 
     @Test("waits for a missing packet until many later ones have arrived") func missing() {

@@ -14,6 +14,8 @@ struct FrameTally: Equatable, Sendable {
     private(set) var incomplete = 0
     /// The number of packets that are missing for good.
     private(set) var missing = 0
+    /// The number of packets that arrived after a later one. They were lost on the way, and sent again.
+    private(set) var late = 0
 
     /// The number of the first packet that was not counted yet; nil before the first packet.
     private var next: Int64?
@@ -31,6 +33,7 @@ struct FrameTally: Equatable, Sendable {
         var expected = next ?? number
         guard number >= expected else { return }
         if number - expected > Self.maxAhead { (expected, isWhole, waiting) = (number, nil, [:]) }
+        if waiting[number] == nil, waiting.keys.contains(where: { $0 > number }) { late += 1 }
         waiting[number] = endsFrame
         while !waiting.isEmpty {
             if let endsFrame = waiting.removeValue(forKey: expected) {
@@ -56,5 +59,5 @@ struct FrameTally: Equatable, Sendable {
     }
 
     /// Sets the counts to zero, and continues with the current frame.
-    mutating func beginCounting() { (complete, incomplete, missing) = (0, 0, 0) }
+    mutating func beginCounting() { (complete, incomplete, missing, late) = (0, 0, 0, 0) }
 }

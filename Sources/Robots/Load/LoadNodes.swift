@@ -75,6 +75,8 @@ public struct LoadPathReport: Codable, Sendable, Equatable {
     public var retransmissions = 0
     /// The number of video packets that did not arrive.
     public var missing = 0
+    /// The number of video packets that arrived after a later one, because they were lost and sent again.
+    public var late = 0
     /// The number of frames.
     public var frames = 0
     /// How many of the frames are not complete.

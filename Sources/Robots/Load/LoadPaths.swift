@@ -78,6 +78,7 @@ final class LoadPaths {
                 report.packets += flow.packets
                 report.retransmissions += flow.retransmissions
                 report.missing += flow.frames.missing
+                report.late += flow.frames.late
                 report.frames += flow.frames.complete + flow.frames.incomplete
                 report.incompleteFrames += flow.frames.incomplete
                 // In a large room, only the loudest are heard, so silence of audio means nothing.
