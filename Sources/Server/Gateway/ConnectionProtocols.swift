@@ -138,7 +138,7 @@ final class ConnectionProtocols {
         default:
             user = NativeSocket(
                 gateway: gateway, address: address, origin: head.headers.onlyOrigin,
-                at: WebSocketUpgrade.node(in: head.uri), trace: trace)
+                at: NodeQuery.name(in: head.uri), trace: trace)
             messageSize = rules.descriptionSize
         }
         return WebSocketHandler(gateway: gateway, user: user, messageSize: messageSize, request: trace?.id)

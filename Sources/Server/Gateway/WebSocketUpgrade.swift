@@ -33,13 +33,6 @@ enum WebSocketUpgrade {
         return Data(digest).base64EncodedString()
     }
 
-    /// Returns the name of the node of a cluster that the client wants, from the query of a URL (`?at=n2`); nil if it wants
-    /// none. Names of nodes have no characters that a URL encodes.
-    static func node(in uri: String) -> String? {
-        let query = uri.drop { $0 != "?" }.dropFirst()
-        return query.split(separator: "&").first { $0.hasPrefix("at=") }.map { String($0.dropFirst(3)) }
-    }
-
     /// True if this is a valid WebSocket handshake for one of the server's paths.
     static func isOurs(_ head: HTTPRequestHead, _ settings: HTTPConnection.Settings) -> Bool {
         let path = head.uri.prefix { $0 != "?" }

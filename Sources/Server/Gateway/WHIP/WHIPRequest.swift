@@ -34,7 +34,7 @@ struct WHIPRequest: Equatable, Sendable {
         isWHIP = first == "whip"
         target = Self.target(isWHIP: isWHIP, Array(parts))
         self.method = method
-        node = WebSocketUpgrade.node(in: uri)
+        node = NodeQuery.name(in: uri)
     }
 
     private static func target(isWHIP: Bool, _ parts: [Substring]) -> Target {
@@ -71,7 +71,7 @@ struct WHIPRequest: Equatable, Sendable {
     /// `Authorization` header to no other one.
     func redirect(_ error: WireError) -> GateResponse? {
         guard error.code == .elsewhere, let node = error.at, node != self.node else { return nil }
-        return GateResponse(status: 307, headers: ["Location": "?at=\(node)"])
+        return GateResponse(status: 307, headers: ["Location": NodeQuery.reference(to: node)])
     }
 
     /// Whether the target supports the method. RFC 9725 §4.2 allows no other methods.
