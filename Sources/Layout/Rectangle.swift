@@ -1,8 +1,8 @@
 /// A rectangle in whole pixels or points, in a viewport, a canvas or a frame.
 public struct Rectangle: Hashable, Sendable {
-    /// The left edge, from the left edge of what the rectangle is in.
+    /// The distance of the left edge from the left edge of the container.
     public var x: Int
-    /// The upper edge, from the upper edge of what the rectangle is in.
+    /// The distance of the upper edge from the upper edge of the container.
     public var y: Int
     /// In pixels or points, not negative.
     public var width: Int

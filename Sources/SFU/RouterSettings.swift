@@ -47,10 +47,10 @@ public struct RouterCounters: Equatable, Sendable {
     public var packetsPiped: UInt64 = 0
     /// The number of packets sent to other nodes. Each copy counts, but not retransmissions.
     public var packetsRelayed: UInt64 = 0
-    /// The number of clients whose streams had to wait, because a relay was at its limit: clients of other nodes (`RelayLimit.clients`),
-    /// and those of this node that another one demanded beyond the limit (`RelayLimit.demands`).
+    /// The number of clients whose streams had to wait because a relay was at its limit: clients of other nodes (`RelayLimit.clients`), and
+    /// clients of this node that another node demanded beyond the limit (`RelayLimit.demands`).
     public var relayClientsOverLimit: UInt64 = 0
-    /// The number of encodings of other nodes that had to wait, because a relay was at its limit (`RelayLimit.encodings`).
+    /// The number of encodings of other nodes that had to wait because a relay was at its limit (`RelayLimit.encodings`).
     public var relayEncodingsOverLimit: UInt64 = 0
     public var packetsDropped: UInt64 = 0
     /// The number of packets passed to the recorder. Each copy counts.

@@ -1,12 +1,12 @@
 import Cluster
 import Wire
 
-/// Letters to machines of which it is known on which node they are. Without a cluster, all are on this one.
+/// Sends letters to machines whose node is known. Without a cluster, all machines are on this node.
 extension Context {
     /// Whether rooms, chats and calls can span nodes.
     var spansNodes: Bool { mediaNodes != nil }
 
-    /// Whether media can cross between this node and that one. It always can if that is this node, or nil.
+    /// Whether media can cross between this node and the given one. Always true for this node and for nil.
     func hasMedia(with node: NodeTag?) -> Bool {
         guard let node, node != tag else { return true }
         return mediaNodes?.contains(node) == true
@@ -14,7 +14,7 @@ extension Context {
 
     /// Sends an event to a person.
     ///
-    /// - Parameter node: the person's node; nil if that is this one.
+    /// - Parameter node: the person's node; nil for this one.
     mutating func tell(_ person: IdentityID, _ event: PersonEvent, at node: NodeTag?) {
         guard let node, node != tag else { return tell(.person(person, event)) }
         post(.person(person, event), to: node)
@@ -22,7 +22,7 @@ extension Context {
 
     /// Sends an event to the pool of a node.
     ///
-    /// - Parameter node: the node; nil if that is this one.
+    /// - Parameter node: the pool's node; nil for this one.
     mutating func tell(_ event: PoolEvent, at node: NodeTag?) {
         guard let node, node != tag else { return tell(.pool(event)) }
         post(.pool(event), to: node)
@@ -35,13 +35,13 @@ extension Identifier128 {
         isOn(own) ? nil : NodeTag(rawValue: high >> 24)
     }
 
-    /// Whether that node has the machine with this id.
+    /// Whether the given node has the machine with this id.
     func isOn(_ node: NodeTag) -> Bool { high >> 24 == node.rawValue }
 }
 
 extension MatchID {
-    /// Returns the id to which tokens for a legacy client's home session are bound during this match, if the session is on that node and
-    /// the match on another one. It has the tag of the session's node, because joins find a session by the id in their token. Both nodes
+    /// Returns the id to which tokens for a legacy client's home session are bound during this match. For a home session on `node` and a
+    /// match on another node. The id has the tag of the session's node, because a join finds its session by the id in the token. Both nodes
     /// derive the same id.
     func bound(to node: NodeTag) -> MatchID { MatchID(high: node.rawValue << 24 | high & 0xFF_FFFF, low: low) }
 }

@@ -49,7 +49,7 @@ public struct Context: Sendable {
     var hasRecordingSpace = true
     /// The disk space left for files.
     var freeDisk = FreeDiskSpace()
-    /// The lives of other nodes to which media can cross. Nil until this node has relays: then nothing spans nodes.
+    /// The lives of other nodes to which media can cross. Nil until this node has relays; until then, nothing spans nodes.
     var mediaNodes: Set<NodeTag>?
 
     /// Effects that the shell has not taken yet.

@@ -170,7 +170,7 @@ public struct Rules: Equatable, Sendable {
     /// How long a person without devices, who was only looked up, stays in memory. Until then, the person's devices are sent to
     /// this node, so it is short: only as long as it takes to place a call.
     public var clusterPersonIdle: Duration = .seconds(1)
-    /// How long a stranger waits in the pool of their own node before they wait in that of the node where strangers meet.
+    /// How long a stranger waits in the pool of their own node before waiting in the hall.
     public var localWait: Duration = .milliseconds(300)
     /// The pause before a stranger who could not be sent there tries again.
     public var hallRetry: Duration = .seconds(1)

@@ -77,8 +77,8 @@ class Client:
                 self.acknowledged = self.received
 
     def arrived(self):
-        """Receives once, without waiting, and returns the messages: for a client of whose connection a selector says that it can be
-        read. Other methods do not get these messages."""
+        """Receives once, without waiting, and returns the messages. Call it when a selector reports the connection as readable.
+        Other methods do not return these messages."""
         try:
             messages = [json.loads(payload) for payload in self.socket.arrived()]
         except WebSocketClosed as closed:

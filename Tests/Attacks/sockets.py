@@ -174,8 +174,8 @@ class WebSocket:
                 return payload
 
     def arrived(self):
-        """Receives once, and returns all text messages that are complete: for a connection of which a selector says that it can be
-        read. Raises EOFError at the end."""
+        """Receives once, and returns all complete text messages. Call it when a selector reports the connection as readable.
+        Raises EOFError at the end."""
         part = self.connection.recv(65536)
         if not part:
             raise EOFError("the server closed the connection")

@@ -23,7 +23,7 @@ PAGE_PORT = 8080
 METRICS_PORT = 9464
 # A node that starts may have to wait until the life of its predecessor is over.
 READY_SECONDS = 60
-# For robots and senders of letters, which are many clients of few addresses.
+# For robots and letter tests, which connect many clients from few addresses.
 NO_LIMITS = {f"CONFAB_LIMITS_{name}": "1000000" for name in (
     "REQUESTS_PER_SECOND", "REQUEST_BURST", "PERSON_REQUESTS_PER_SECOND", "PERSON_REQUEST_BURST", "HANDSHAKES_PER_SECOND",
     "HANDSHAKE_BURST", "SOCKETS_PER_ADDRESS", "ADDRESS_MESSAGES_PER_SECOND", "ADDRESS_MESSAGE_BURST")}

@@ -12,7 +12,8 @@ NODES = 3
 # A room has at most 100 people. With these, clients get 450 streams, about as many as 500 viewers of one speaker.
 SPANNING_ROOM = ("--publishers", "5", "--subscribers", "90")
 ROOMS_OF_TEN = ("--rooms", "10", "--size", "10")
-# The most of the packets that one of three nodes may send, and how much more CPU time a packet may need than on one node.
+# The largest share of the packets that one of three nodes may send, and the largest ratios of CPU time per packet to that on
+# one node.
 MOST_SHARE, MOST_SPANNING, MOST_SPREAD = 0.4, 1.2, 1.05
 
 
@@ -78,7 +79,7 @@ class Case:
             idle_share = idle.share()
         with NodeRobots(cluster.nodes, seconds, (*self.shape, "--spread", self.spread_option)) as robots:
             together = robots.result()
-        # What nodes without clients do for the cluster is part of both figures.
+        # Both figures include the work for the cluster of nodes without clients.
         idle_per_packet = idle_share * alone.report["seconds"] * 1e6 / max(1, alone.report["received"])
         self.alone.append(float(alone.report["processorPerPacket"]) + idle_per_packet)
         self.together.append(float(together.report["processorPerPacket"]))

@@ -8,12 +8,12 @@ from programs import Failed
 
 # The prefix of the names of their rooms (`RoomLoad`).
 ROOM_PREFIX = "bench-"
-# What a person notices as an interruption of media.
+# A gap that people notice as an interruption of media.
 GAP_MILLISECONDS = 1000
 
 
 class NodeRobots:
-    """Robots in rooms, connected to these nodes in turns: the first to the first node, and so on. All of them send and receive, unless
+    """Robots in rooms, connected to these nodes in turn: the first to the first node, and so on. All of them send and receive, unless
     `shape` says otherwise: arguments of `confab bench sfu`. `visits`: how many come one after the other when the measurement has ended.
     `reads_nodes`: whether CPU time and metrics of the nodes are read, which must live until the end then. Use it in a `with`
     statement, which ends them."""
@@ -45,7 +45,7 @@ class NodeRobots:
     def await_measuring(self, seconds=120):
         """Waits until all receive media and the measurement begins."""
         if not self._measures.wait(seconds) or self._process.poll() is not None:
-            self._fail("do not measure")
+            self._fail("did not begin to measure")
 
     def _fail(self, what):
         raise Failed(f"The robots {what} (status {self._process.poll()}): {''.join(self._errors)[-500:]}")
@@ -73,7 +73,8 @@ class Measured:
 
     def __init__(self, report, nodes):
         self.report, self.nodes = report, nodes
-        # Of each node, in order; and of each path from the publishers of one to the subscribers of the same or another one.
+        # The figures of each node, in order, and of each path from a node's publishers to the subscribers of the same or
+        # another node.
         self.by_node, self.paths = report.get("nodes", []), report.get("paths", [])
 
     def between(self, *nodes):

@@ -9,15 +9,15 @@ import time
 from programs import Failed, last, require, until
 from robots import GAP_MILLISECONDS, NodeRobots
 
-# Pairs in each direction between two nodes, and on one node to compare with. A signal from the node that does not have the room is two
-# letters: the request, and the answer to it. One to that node is one letter.
+# Pairs in each direction between two nodes, and on one node for comparison. A signal from the node without the room needs two
+# letters: the request and its answer. A signal to that node needs one letter.
 PAIRS, PAIRS_ON_ONE_NODE = 20, 5
 SIGNALS_PER_SECOND = 17
-# What a letter takes, at the median and for 99 of 100.
+# The time of a letter: the median and the 99th percentile.
 MEDIAN_MILLISECONDS, MOST_MILLISECONDS = 1, 5
-# As long as for a room that is opened in `fail_over_redis`.
+# The same limit as for opening a room in `fail_over_redis`.
 FAILOVER_SECONDS = 8
-# The talkers post 1020, but the time in which late signals are awaited is measured, too.
+# The talkers post 1020 a second, but the measured time includes the wait for late signals.
 FEWEST_LETTERS_PER_SECOND = 900
 
 
@@ -43,7 +43,7 @@ class Talkers:
 
     def _fail(self):
         self._process.kill()
-        raise Failed(f"The people in the room do not talk: {self._process.communicate()[1][-800:]}")
+        raise Failed(f"The people in the room do not send signals: {self._process.communicate()[1][-800:]}")
 
     def result(self):
         """What they have counted, when all signals have arrived or are late."""
@@ -82,14 +82,14 @@ def check_rate(report, letters, seconds):
 
 def check_signals(report, counted):
     report.figure("signals", counted["sent"])
-    report.check(counted["lost"] == 0, f"none is lost ({counted['lost']} were)")
-    report.check(counted["twice"] == 0, f"none arrives twice ({counted['twice']} did)")
-    report.check(counted["disordered"] == 0, f"those of one person stay in order ({counted['disordered']} did not)")
+    report.check(counted["lost"] == 0, f"no signal is lost ({counted['lost']} were)")
+    report.check(counted["twice"] == 0, f"no signal arrives twice ({counted['twice']} did)")
+    report.check(counted["disordered"] == 0, f"signals of one person stay in order ({counted['disordered']} did not)")
     report.check(not counted["refusals"], f"no request is refused ({counted['refusals'] or 'none was'})")
 
 
 def post_letters(cluster, report):
-    """Two nodes post 1000 letters a second to each other: a letter takes 1 ms at the median, and 99 of 100 take 5 ms"""
+    """Two nodes post 1000 letters a second to each other: a letter takes less than 1 ms at the median, and 99 of 100 less than 5 ms"""
     cluster.await_relays()
     nodes = cluster.nodes[:2]
     with Talkers(cluster, nodes, 20) as talkers:
@@ -100,7 +100,7 @@ def post_letters(cluster, report):
     check_signals(report, counted)
     report.check(after[2] == lost, "no letters between the nodes were lost")
     times = counted["times"]
-    # What the clients, the rules and the sockets take without a letter.
+    # The time that clients, rules and sockets need without a letter.
     alone = quantile(times["one node"], 0.5)
     for name, taken in times.items():
         p50, p99 = quantile(taken, 0.5), quantile(taken, 0.99)
@@ -134,7 +134,7 @@ def fail_over_under_letters(cluster, report):
         longest = max(max(times) for name, times in counted["times"].items() if name != "one node")
         report.figure("seconds that the slowest signal took", round(longest, 2))
         report.check(longest < FAILOVER_SECONDS, f"all arrive within {FAILOVER_SECONDS} s")
-        # Otherwise the primary was killed when nothing was posted any more.
+        # Otherwise the primary was killed after the last letter was posted.
         report.check(longest > 0.5, "signals had to wait for the failover")
         gaps = [path["longestGap"] for path in robots.result().between(*nodes)]
         report.figure("longest time without a packet of a video across nodes, in ms", [round(gap) for gap in gaps])

@@ -9,9 +9,9 @@ from robots import GAP_MILLISECONDS, ROOM_PREFIX, NodeRobots
 FIRST_FRAME_MILLISECONDS = 600
 # How much longer media takes to another node than to the same one.
 ADDED_MILLISECONDS = 2
-# A few lost packets, of which a relay may or may not drop layers, and so many that it does.
+# A loss at which a relay may or may not drop layers, and a loss at which it must.
 LOST_PERCENT, MANY_LOST_PERCENT = 5, 15
-# The share of frames that may be incomplete although lost packets are sent again.
+# The share of frames that may be incomplete despite retransmissions.
 INCOMPLETE_SHARE, MANY_INCOMPLETE_SHARE = 0.005, 0.01
 THINNED = "Relay loses packets"
 
@@ -35,9 +35,9 @@ def check_frames(report, paths):
 
 
 def see_across_nodes(cluster, report):
-    """People come to a room on other nodes: the first frame is there within 600 ms, although nobody on their node received it before"""
+    """People join a room on another node: the first frame arrives within 600 ms, although nobody on their node received the room before"""
     cluster.await_relays()
-    # Two members, on the first two nodes, and then visitors on all nodes in turns.
+    # Two members, on the first two nodes, and then visitors on all nodes in turn.
     with NodeRobots(cluster.nodes, 3, ("--rooms", "1", "--size", "2"), visits=9) as robots:
         measured = robots.result()
     for node, figures in zip(cluster.nodes, measured.by_node):
@@ -78,12 +78,12 @@ def lose_packets(cluster, report, percent, seconds, incomplete_share):
         measured = robots.result()
         nodes[0].machine.mend()
     across = measured.between(*nodes)
-    # A node that gets a packet again passes it on as it is: its subscribers have missed it, too.
+    # A node forwards a retransmitted packet as an original packet, because its subscribers have missed it, too.
     late = sum(path["late"] + path["retransmissions"] for path in across)
     packets = sum(path["packets"] for path in across)
-    report.figure("packets that arrived late, because they were lost between the nodes before", f"{late} of {packets}")
+    report.figure("packets that arrived late, because they were lost between the nodes and retransmitted", f"{late} of {packets}")
     report.figure("delay across nodes", describe(across))
-    report.check(all(path["late"] + path["retransmissions"] for path in across), "packets were lost, and sent again, on each path")
+    report.check(all(path["late"] + path["retransmissions"] for path in across), "packets were lost and retransmitted on each path")
     share = check_frames(report, across)
     report.check(share < incomplete_share, f"more than {1 - incomplete_share:.1%} of the frames are complete")
     for node in nodes:
@@ -92,7 +92,7 @@ def lose_packets(cluster, report, percent, seconds, incomplete_share):
 
 
 def lose_packets_between_nodes(cluster, report):
-    """5 % of the UDP packets between two nodes are lost: they are sent again, and frames are complete"""
+    """5 % of the UDP packets between two nodes are lost: they are retransmitted, and frames are complete"""
     nodes = lose_packets(cluster, report, LOST_PERCENT, 15, INCOMPLETE_SHARE)
     # Either is right: chance decides whether more than 5 % are lost.
     thinned = [node.name for node in nodes if THINNED in node.program.text()]
@@ -100,7 +100,7 @@ def lose_packets_between_nodes(cluster, report):
 
 
 def lose_many_packets_between_nodes(cluster, report):
-    """15 % of the UDP packets between two nodes are lost: the largest layers are not sent any more, and frames are complete"""
+    """15 % of the UDP packets between two nodes are lost: the largest layers are no longer sent, and frames are complete"""
     for node in lose_packets(cluster, report, MANY_LOST_PERCENT, 20, MANY_INCOMPLETE_SHARE):
         report.check(THINNED in node.program.text(), f"the log of {node.name} says: {THINNED}")
 

@@ -21,7 +21,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(
 from client import Client, Refused  # noqa: E402
 
 ROOM_CAPACITY = 100
-# How long after the last signal those that are still on their way may arrive.
+# The time after the last signal in which delayed signals may arrive.
 LATE_SECONDS = 20
 
 

@@ -35,7 +35,7 @@ import Testing
         expect(tally([0, 1, 2] + Array(4...last + 1) + [3]), complete: late.complete, incomplete: 1, missing: 1)
     }
 
-    @Test("takes a frame whose last packet is missing and the next one for one incomplete frame") func end() {
+    @Test("counts a frame without its last packet, and the next frame, as one incomplete frame") func end() {
         let later = Array(6...(6 + 3 * Int64(FrameTally.maxWaiting)))
         let tally = tally([0, 1, 2, 3, 4] + later)
         #expect(tally.incomplete == 1 && tally.missing == 1)

@@ -4,7 +4,7 @@ import Testing
 @testable import Robots
 
 @Suite("Nodes under load") struct LoadNodesTests {
-    @Test("clients of a room connect to the nodes in turns, or rooms do", arguments: LoadSpread.allCases)
+    @Test("clients of a room, or rooms, are distributed among the nodes in turn", arguments: LoadSpread.allCases)
     func spread(_ spread: LoadSpread) {
         let load = RoomLoad(servers: ["a", "b", "c"], spread: spread, size: 4)
         let nodes = (0..<8).map { load.node(room: $0 / 4, number: $0) }

@@ -2,7 +2,7 @@ import Layout
 
 /// Which part of a frame is drawn where.
 public struct Placement: Hashable, Sendable {
-    /// The part of the frame that is visible, in pixels. Its edges are even. Its sides may be odd, if all of the frame is visible.
+    /// The part of the frame that is visible, in pixels. Its edges are even. Its width and height may be odd if the whole frame is visible.
     public var source: Rectangle
     /// Where it is drawn, within the cell, in even pixels of the canvas. The rest of the cell is black.
     public var target: Rectangle

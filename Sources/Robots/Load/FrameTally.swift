@@ -3,18 +3,18 @@
 /// A server numbers the packets of a subscriber one after the other, and the last packet of a frame has the marker bit (RFC 7741
 /// §4.1). A packet can arrive late, as a retransmission.
 struct FrameTally: Equatable, Sendable {
-    /// A packet is missing for good when more than this number of later ones have arrived.
+    /// A packet counts as lost when more than this number of later packets have arrived.
     static let maxWaiting = 128
-    /// A larger step in the numbers is not a loss: the numbers begin again.
+    /// A larger jump of the sequence numbers is not a loss but a restart.
     static let maxAhead: Int64 = 10_000
 
-    /// The number of frames of which all packets have arrived.
+    /// The number of frames whose packets have all arrived.
     private(set) var complete = 0
-    /// The number of frames of which a packet is missing for good.
+    /// The number of frames with a lost packet.
     private(set) var incomplete = 0
-    /// The number of packets that are missing for good.
+    /// The number of lost packets.
     private(set) var missing = 0
-    /// The number of packets that arrived after a later one. They were lost on the way, and sent again.
+    /// The number of packets that arrived after a later one, because they were lost and retransmitted.
     private(set) var late = 0
 
     /// The number of the first packet that was not counted yet; nil before the first packet.
@@ -24,7 +24,7 @@ struct FrameTally: Equatable, Sendable {
     /// Whether all counted packets of the current frame have arrived; nil if its beginning is unknown.
     private var isWhole: Bool?
 
-    /// Counts a packet. Ignores one that arrived before, or that is missing for good.
+    /// Counts a packet. Ignores duplicates, and packets that already count as lost.
     ///
     /// - Parameters:
     ///   - number: the extended sequence number.

@@ -98,7 +98,7 @@ final class LoadCrowd: @unchecked Sendable {
         }
     }
 
-    /// Returns what was measured of the media between the nodes of a cluster.
+    /// Returns the measurements of the media between the nodes of a cluster.
     func paths() async throws -> [LoadPathReport] {
         try await loop.run { [box, loop] in box.meter.paths.reports(at: loop.now) }
     }

@@ -16,7 +16,7 @@ public struct LoadNode: Sendable {
 
 /// How the clients of a load test are distributed among the nodes of a cluster.
 public enum LoadSpread: String, CaseIterable, Sendable {
-    /// The clients of each room connect to the nodes in turns, so that the room spans all nodes.
+    /// The clients of each room connect to the nodes in turn, so that the room spans all nodes.
     case clients
     /// All clients of a room connect to one node. Rooms take turns.
     case rooms
@@ -75,11 +75,11 @@ public struct LoadPathReport: Codable, Sendable, Equatable {
     public var retransmissions = 0
     /// The number of video packets that did not arrive.
     public var missing = 0
-    /// The number of video packets that arrived after a later one, because they were lost and sent again.
+    /// The number of video packets that arrived after a later one, because they were lost and retransmitted.
     public var late = 0
     /// The number of frames.
     public var frames = 0
-    /// How many of the frames are not complete.
+    /// The number of incomplete frames.
     public var incompleteFrames = 0
     /// The longest time in which a subscriber received no packet of a video, in milliseconds.
     public var longestGap = 0.0

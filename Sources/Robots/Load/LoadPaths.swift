@@ -81,7 +81,7 @@ final class LoadPaths {
                 report.late += flow.frames.late
                 report.frames += flow.frames.complete + flow.frames.incomplete
                 report.incompleteFrames += flow.frames.incomplete
-                // In a large room, only the loudest are heard, so silence of audio means nothing.
+                // In a large room, only the loudest streams are forwarded, so gaps in audio mean nothing.
                 guard flow.isVideo, let last = flow.lastAt else { continue }
                 report.longestGap = max(report.longestGap, max(flow.longestGap, now - last).inMilliseconds)
             }

@@ -19,7 +19,7 @@ public struct LoadRun: Sendable {
     public var settling: Duration = .seconds(3)
     /// The number of clients that join after the measurement, one at a time.
     public var visits = 40
-    /// The pause before each of them in a cluster. Meanwhile a node stops requesting streams that none of its clients receives.
+    /// The pause before each visitor in a cluster. It gives a node time to stop requesting streams that none of its clients receive.
     private static let visitPause: Duration = .seconds(1)
     /// Called before the measured window, when all subscribers receive media, for example to begin recording the rooms.
     public var onFlowing: @Sendable () async throws -> Void = {}
@@ -49,10 +49,10 @@ public struct LoadRun: Sendable {
         try await run(rooms: [node(server)])
     }
 
-    /// Measures rooms that all clients join by name, on one server or on the nodes of a cluster. If rooms are to span nodes, relays between
-    /// all of them must be connected.
+    /// Measures rooms that all clients join by name, on one server or on the nodes of a cluster. For rooms that span nodes, the relays
+    /// between all nodes must be connected.
     ///
-    /// - Parameter nodes: at least one. Their process ids and metrics are those that are read.
+    /// - Parameter nodes: at least one node, with the process id and the metrics to read.
     public func run(rooms nodes: [LoadNode], spread: LoadSpread = .clients) async throws -> LoadReport {
         let size = shape.publishers + shape.subscribers + shape.members
         let target = RoomLoad(servers: nodes.map(\.server), spread: spread, size: size)

@@ -1,6 +1,6 @@
 /// Clients in the order in which they were added. Adding and removing one takes constant time.
 struct ClientOrder: Equatable {
-    /// The number of each client. A client that was added later has a higher one.
+    /// The number of each client. Clients that were added later have higher numbers.
     private var numbers: [Key: UInt64] = [:]
     private var last: UInt64 = 0
 
@@ -18,11 +18,11 @@ struct ClientOrder: Equatable {
 
     mutating func remove(_ client: Key) { numbers[client] = nil }
 
-    /// The clients in their order. Sorts them.
+    /// The clients in order. Sorts them on each call.
     var all: [Key] { numbers.sorted { $0.value < $1.value }.map(\.key) }
 
     /// Removes the first clients and returns them.
-    /// - Parameter count: how many at most.
+    /// - Parameter count: the maximum number of clients.
     mutating func takeFirst(_ count: Int) -> [Key] {
         guard count > 0, !isEmpty else { return [] }
         let first = Array(all.prefix(count))

@@ -21,7 +21,7 @@ final class Relay {
     private var pulled = ClientOrder()
     /// The limits that were reported.
     private var reachedLimits: Set<RelayLimit> = []
-    /// How many layers of each video were last reported as not offered.
+    /// The number of layers of each video that were last reported as not offered.
     private var reportedLevel = 0
     private let host: Host
     private let report: (RelayEvent) -> Void
@@ -100,7 +100,7 @@ final class Relay {
         heartbeatAt = nil
         for client in pulled.all { receiver.pull(client, now: now) }
         report(.connected(id, true))
-        // An attempt begins with all layers. While there is no connection, the relay carries none of them.
+        // A new attempt to connect offers all layers. Nothing is reported until it succeeds, because no layer crosses before that.
         noteThinning()
     }
 

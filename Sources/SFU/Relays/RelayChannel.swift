@@ -12,7 +12,8 @@ final class RelayChannel {
     private var times: RetransmissionTimes?
     /// The number of packets that were sent, without retransmissions.
     private var sent: Int64 = 0
-    /// How many of them had been sent and had arrived as of the latest report about the encoding. The latter is up to a constant.
+    /// The number of these packets that were sent, and the number that had arrived, at the latest report about the encoding. Only
+    /// differences of `arrived` are meaningful: it contains an unknown constant.
     private var reported: (sent: Int64, arrived: Int64)?
     /// The number of packets that were sent before the latest interruption of the relay.
     private var sentBefore: Int64 = 0
@@ -36,22 +37,22 @@ final class RelayChannel {
 
     func noteSent() { sent &+= 1 }
 
-    /// Continues after an interruption of the relay. What it has cost says nothing about what the network can carry, so the packets
-    /// that were sent before do not count as losses.
+    /// Continues after an interruption of the relay. Packets that were sent before it do not count as losses, because they say nothing
+    /// about the capacity of the network.
     func resume() {
         numbers.begin()
         (reported, sentBefore) = (nil, sent)
     }
 
-    /// Returns how many packets were sent between this report and the one before it, and how many of them did not arrive. What
-    /// the publisher's connection has lost leaves gaps in the numbers, but was not sent, so it does not count. Nil for the first
-    /// report about an encoding or after an interruption, and for one that cannot be right.
+    /// Returns the number of packets sent between the previous report and this one, and the number of them that did not arrive. Packets
+    /// that the publisher's connection lost leave gaps in the sequence numbers. They do not count, because they were never sent over the
+    /// relay. Returns nil for the first report about an encoding or after an interruption, and for an inconsistent report.
     func measure(_ block: RTCP.ReportBlock) -> (sent: Int64, lost: Int64)? {
         guard feed != nil else { return nil }
         // These were sent after the newest packet that had arrived.
         let ahead = Int64(numbers.latest &- UInt16(truncatingIfNeeded: block.highestSequenceNumber))
         let latest = (sent: sent &- ahead, arrived: Int64(block.highestSequenceNumber) - Int64(block.lost))
-        // As long as nothing new has arrived, losses of the interruption would follow.
+        // Until a packet sent after the interruption has arrived, the next report would still contain losses of the interruption.
         guard latest.sent > sentBefore else { return nil }
         defer { self.reported = latest }
         guard let former = reported else { return nil }

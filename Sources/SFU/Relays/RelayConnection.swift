@@ -6,14 +6,14 @@ final class RelayConnection {
     let output: RouterOutput
     private let onLimit: (RelayLimit) -> Void
 
-    /// - Parameter onLimit: called each time that something is beyond a limit.
+    /// - Parameter onLimit: called for each client or encoding that exceeds a limit.
     init(link: PeerLink, output: RouterOutput, onLimit: @escaping (RelayLimit) -> Void = { _ in }) {
         (self.link, self.output, self.onLimit) = (link, output, onLimit)
     }
 
     var transport: PeerTransport { link.transport }
 
-    /// Counts a client or an encoding that is beyond a limit.
+    /// Counts a client or an encoding that exceeds a limit.
     func reached(_ limit: RelayLimit) {
         switch limit {
         case .clients, .demands: output.counters.relayClientsOverLimit &+= 1

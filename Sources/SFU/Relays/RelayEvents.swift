@@ -4,7 +4,7 @@ import RTC
 public struct RelayID: Hashable, Sendable {
     /// The number of the other node.
     public var node: UInt16
-    /// The number of the other node's life. So what is said late about a relay to an earlier life has no effect on those to the present
+    /// The number of the other node's life. Late events about a relay to an earlier life therefore have no effect on relays to the current
     /// one.
     public var life: UInt32
     /// The index of the relay among those between the two nodes. Of a node with *n* media loops, loop *index* mod *n* has its end. The
@@ -37,8 +37,8 @@ public enum RelayEvent: Equatable, Sendable {
     case connected(RelayID, Bool)
     /// The relay has reached a limit for the first time since it was opened.
     case full(RelayID, RelayLimit)
-    /// The relay does not offer this number of the largest layers of each video any more, because it loses too many packets. 0 if it
-    /// offers all again.
+    /// The number of the largest layers of each video that the relay does not offer, because it loses too many packets. Zero if it offers
+    /// all layers again.
     case thinned(RelayID, layers: Int)
 
     /// The relay that the event is about.
@@ -49,12 +49,12 @@ public enum RelayEvent: Equatable, Sendable {
     }
 }
 
-/// What limits the streams in one direction of a relay. What is beyond a limit waits until there is room.
+/// A limit on the streams in one direction of a relay. Streams beyond the limit wait until there is room.
 public enum RelayLimit: Hashable, Sendable {
     /// The clients whose streams this end demands: `RelayMessage.maxClients`.
     case clients
-    /// The clients whose streams the other end demands: as many. Either that end does not keep to the limit, or a demand has overtaken
-    /// the end of another one. Nothing is sent of a client beyond the limit.
+    /// The clients whose streams the other end demands: also `RelayMessage.maxClients`. It is exceeded if the other end ignores the limit,
+    /// or if a new demand arrives before the message that ends an earlier one. The streams of clients beyond the limit are not sent.
     case demands
     /// The encodings that are sent at a time: `RelayChannels.count`.
     case encodings

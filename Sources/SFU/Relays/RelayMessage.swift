@@ -30,8 +30,8 @@ enum RelayMessage: Equatable, Sendable {
     static let name: UInt32 = 0x6372_6c79
     /// The version of the format.
     static let version: UInt8 = 1
-    /// The maximum number of clients that an end demands at a time, including those whose end the other one has not confirmed. Both ends
-    /// have to look at each client in each tick.
+    /// The maximum number of clients that a node demands at a time, including those whose end the other node has not acknowledged. The
+    /// limit exists because both nodes visit each client in each tick.
     static let maxClients = 1024
     /// The maximum number of tracks of a client. A camera, a screen and two microphones need four.
     static let maxTracks = 16

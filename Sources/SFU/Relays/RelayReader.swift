@@ -19,8 +19,8 @@ final class RelayReader: FeedReader {
     }
 
     /// Returns what the other node must know about the track.
-    /// - Parameter level: how many of the largest layers are not offered. They are listed as if the publisher did not send them, so the
-    ///   other node's subscribers switch to smaller ones.
+    /// - Parameter level: the number of the largest layers that are not offered. They are listed as if the publisher did not send them, so
+    ///   the other node's subscribers switch to smaller layers.
     func state(level: Int, now: MediaTime) -> RemoteTrackState {
         let hidden = hidden(at: level)
         return RemoteTrackState(
@@ -37,8 +37,8 @@ final class RelayReader: FeedReader {
             })
     }
 
-    /// Returns one bit for each layer that is not offered at a level of `RelayThinning`: the largest ones of those that the publisher
-    /// sends, but never all.
+    /// Returns one bit for each layer that is not offered at a level of `RelayThinning`. These are the largest layers that the publisher
+    /// sends. The smallest one is always offered.
     private func hidden(at level: Int) -> UInt8 {
         guard level > 0, track.kind == .video else { return 0 }
         let layers = track.layers.indices.prefix(channels.count).filter { track.layers[$0].isAlive }

@@ -8,11 +8,11 @@ final class RelayReceiver {
     /// The clients that are demanded, in the order in which that began, and by their keys.
     private var publishers: [RemotePublisher] = []
     private var byClient: [Key: RemotePublisher] = [:]
-    /// The number of clients that were ever demanded.
+    /// The number of clients demanded so far.
     private var begun = 0
     /// The publishers whose demand may have changed since the last flush, in any order.
     private var changed: [RemotePublisher] = []
-    /// Clients that are demanded no more, until the other node has confirmed it.
+    /// Clients that are no longer demanded, until the other node has acknowledged this.
     private var ending: [RemotePublisher] = []
     /// Clients that are demanded when there is room for them.
     private var waiting = ClientOrder()
@@ -38,7 +38,8 @@ final class RelayReceiver {
         begin(client, now: now)
     }
 
-    /// How many more clients can be demanded. The other node keeps what has ended until it knows of that.
+    /// The number of additional clients that can be demanded. Clients whose end is not acknowledged still count, because the other node
+    /// keeps them until then.
     private var room: Int { RelayMessage.maxClients - publishers.count - ending.count }
 
     private func begin(_ client: Key, now: MediaTime) {
@@ -70,7 +71,7 @@ final class RelayReceiver {
         guard !changed.isEmpty else { return }
         let due = changed.sorted { $0.ordinal < $1.ordinal }
         changed = []
-        // A tick may have sent it meanwhile, or the client's streams have ended.
+        // Skip publishers whose demand a tick has already sent, or whose streams have ended.
         for publisher in due where publisher.publisher.isDemandChanged && byClient[publisher.client] === publisher {
             publisher.updateDemand(now: now)
             note(publisher)

@@ -43,8 +43,9 @@ final class RelaySender {
         connection.send(.acknowledgement(RelayAcknowledgement(.demand, of: demand.client, demand.number)))
     }
 
-    /// Returns the list of a client's tracks, which is made and sent if the client was not demanded before. Nil if there are too many:
-    /// then a demand has overtaken the end of another one, and is repeated, or the other node does not keep to the limit.
+    /// Returns the list of a client's tracks. Creates and sends it if the client was not demanded before. Returns nil if the limit of
+    /// clients is reached. This can happen if a demand arrives before the message that ends an earlier one (the demand is then sent again),
+    /// or if the other node ignores the limit.
     private func listing(of client: Key, now: MediaTime) -> RelayListing? {
         if let known = byClient[client] { return known }
         guard listings.count < RelayMessage.maxClients else {
@@ -193,7 +194,7 @@ final class RelaySender {
 
     // MARK: Feedback of the other node
 
-    /// The other node reports what has arrived of its channels.
+    /// Handles the other node's receiver reports about the channels.
     func receive(_ report: RTCP.ReceiverReport, now: MediaTime) {
         for block in report.blocks {
             guard let channel = channel(block.ssrc), channel.ssrc == block.ssrc, let news = channel.measure(block)

@@ -2,23 +2,24 @@ import RTC
 
 /// Decides how many of the largest layers of each video are not offered over a relay, because the relay loses too many packets.
 ///
-/// The losses are those of packets that were sent over the relay, as the other node's receiver reports show them. Both directions of
-/// a level have a delay: a level begins after two lossy windows in a row, and ends after a calm time. If losses return soon after a
-/// layer was offered again, the calm time doubles once, so that a slow network is not overloaded every few seconds.
+/// Losses are computed from the other node's receiver reports. Level changes are delayed: the level rises after two lossy windows in a row,
+/// and falls after a calm time. If losses return soon after a layer was offered again, the calm time doubles, so that a slow network is not
+/// overloaded every few seconds. It doubles once, however many layers these losses take.
 struct RelayThinning: Equatable, Sendable {
     /// The share of packets above which a window is lossy, and the share up to which it is calm. Anything between changes nothing.
     static let (lossyShare, calmShare) = (0.05, 0.02)
     /// How long losses are measured before they are judged. The other node sends a report each second for each client.
     static let window = MediaInterval.seconds(2)
-    /// The number of packets without which a window is not judged, until it has lasted for `shortestCalm`. Then it is calm.
+    /// The minimum number of packets in a window to judge it. A window with fewer packets is extended to `shortestCalm`, and then counts as
+    /// calm.
     static let fewestPackets: Int64 = 100
     /// The number of lossy windows in a row after which layers are dropped.
     static let lossyWindows = 2
-    /// How long nothing is measured after a change, until all subscribers have switched.
+    /// The time after a change in which nothing is measured, so that all subscribers can switch layers.
     static let settling = MediaInterval.seconds(3)
-    /// The calm time after which a layer is offered again, at first and at most.
+    /// The calm time after which a layer is offered again: the initial and the maximum value.
     static let (shortestCalm, longestCalm) = (MediaInterval.seconds(10), MediaInterval.seconds(160))
-    /// The time after a layer was offered again in which losses count as its consequence.
+    /// Losses within this time after a layer was offered again are attributed to that layer.
     static let probation = MediaInterval.seconds(30)
     /// The smallest layer of a video is always offered.
     static let maxLevel = RelayMessage.maxEncodings - 1
@@ -37,10 +38,10 @@ struct RelayThinning: Equatable, Sendable {
 
     init() {}
 
-    /// Adds what a report shows.
+    /// Adds the counts of one receiver report.
     /// - Parameters:
     ///   - sent: the number of packets that were sent.
-    ///   - lost: how many of these did not arrive.
+    ///   - lost: the number of these packets that did not arrive.
     mutating func add(sent: Int64, lost: Int64, now: MediaTime) {
         guard let since, now >= since else { return }
         self.sent &+= sent
@@ -77,7 +78,7 @@ struct RelayThinning: Equatable, Sendable {
             let next = (level + 1...Self.maxLevel).first(where: drops)
         else { return false }
         if let restoredAt, now - restoredAt < Self.probation { neededCalm = min(neededCalm * 2, Self.longestCalm) }
-        // The drops that follow without a calm time have the same cause.
+        // Further drops without a calm time in between have the same cause.
         restoredAt = nil
         (level, lossyCount) = (next, 0)
         begin(at: now + Self.settling)

@@ -73,7 +73,7 @@ final class ClusterRelays: MediaRelays {
         }
     }
 
-    /// Handles an event of this node's end of a relay. Does nothing if the relay was closed meanwhile.
+    /// Handles an event from this node's end of a relay. Ignores events of relays that are already closed.
     private func handle(_ event: RelayEvent) {
         let index = Int(event.relay.index)
         guard !hasStopped, let life = NodeTag(node: event.relay.node, life: event.relay.life),
@@ -142,13 +142,13 @@ final class ClusterRelays: MediaRelays {
 }
 
 extension RelayLimit {
-    /// Says what waits, for the log.
+    /// Returns the log message, which says what waits.
     func text(node: UInt16) -> String {
         switch self {
         case .clients:
-            "The relay to node \(node) carries as many people's streams as it can. Those of others on that node wait."
+            "The relay to node \(node) carries as many people's streams as it can. Streams of other people on that node wait."
         case .demands: "Node \(node) demands the streams of more people than a relay carries."
-        case .encodings: "The relay to node \(node) carries as many streams as it can. Others wait."
+        case .encodings: "The relay to node \(node) carries as many streams as it can. Further streams wait."
         }
     }
 }

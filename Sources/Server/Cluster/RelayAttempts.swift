@@ -1,11 +1,11 @@
 /// Why a relay does not connect, although both nodes try.
 enum RelayFault: Equatable, Sendable {
-    /// Both ends have each other's credentials, but no datagrams arrive, or none that the other node has sent.
+    /// Both ends have each other's credentials, but no valid datagrams from the other node arrive.
     case unreachable
     /// The other node has not posted the credentials of its end.
     case unanswered
 
-    /// Says what is wrong and what to do, for the log.
+    /// Returns the log message, which says what is wrong and what to do.
     func text(node: UInt16) -> String {
         let start = "The relay to node \(node) does not connect, so no media crosses"
         return switch self {
@@ -14,25 +14,25 @@ enum RelayFault: Equatable, Sendable {
             \(start). Allow UDP between the media ports of both nodes, in both directions. If media.relayAddress is set, \
             allow it there.
             """
-        case .unanswered: "\(start): that node does not answer over Redis. Look at that node, and at Redis."
+        case .unanswered: "\(start): that node does not answer over Redis. Check that node and Redis."
         }
     }
 }
 
-/// The attempts to connect one relay since it was connected. Decides when an operator must know that they fail.
+/// Counts failed attempts to connect a relay since it was last connected. Decides when to warn the operator.
 struct RelayAttempts: Equatable, Sendable {
-    /// The number of failed attempts after which a fault is reported. They take 15 s (`RelayLink.connectTimeout`). A single one may
-    /// fail because the other node starts later.
+    /// The number of failed attempts after which a fault is reported. Three attempts take 15 s (`RelayLink.connectTimeout`). A single
+    /// attempt may fail because the other node starts later.
     static let reportedAfter = 3
 
-    /// The number of the present attempt; 0 before the first one.
+    /// The number of the current attempt; 0 before the first one.
     private var present: UInt32 = 0
-    /// The number of the newest attempt of which the other end's credentials have arrived.
+    /// The number of the newest attempt for which the other end's credentials have arrived.
     private var newestAnswer: UInt32 = 0
-    /// Whether the other end's credentials of the present attempt have arrived.
+    /// Whether the other end's credentials for the current attempt have arrived.
     private var isAnswered = false
     private var hasConnected = false
-    /// The failed attempts with the other end's credentials, and those without.
+    /// The number of failed attempts with the other end's credentials, and without them.
     private var unreachable = 0
     private var unanswered = 0
 
@@ -44,9 +44,9 @@ struct RelayAttempts: Equatable, Sendable {
         if attempt == present { isAnswered = true }
     }
 
-    /// An attempt begins. The one before it has failed, unless it had connected.
+    /// A new attempt begins. The previous attempt has failed, unless it connected.
     ///
-    /// - Returns: the fault to report. Each is reported once until the relay is connected.
+    /// - Returns: the fault to report, if any. Each fault is reported once until the relay connects.
     mutating func began(_ attempt: UInt32) -> RelayFault? {
         guard attempt > present else { return nil }
         let fault = present > 0 && !hasConnected ? countFailure() : nil
@@ -63,6 +63,6 @@ struct RelayAttempts: Equatable, Sendable {
         return unanswered == Self.reportedAfter ? .unanswered : nil
     }
 
-    /// The present attempt has connected.
+    /// The current attempt has connected.
     mutating func connected() { (hasConnected, unreachable, unanswered) = (true, 0, 0) }
 }

@@ -20,7 +20,7 @@ struct RelayBook: Equatable, Sendable {
         case pull(ConnectionID, index: Int, from: NodeTag)
         /// They must not arrive any more.
         case stopPulling(ConnectionID, index: Int, from: NodeTag)
-        /// Let the operator know that a relay does not connect.
+        /// Warn the operator that a relay does not connect.
         case report(RelayFault, PlannedRelay, to: NodeTag)
     }
 
@@ -39,7 +39,7 @@ struct RelayBook: Equatable, Sendable {
         var relays: [Int: Relay]
     }
 
-    /// A relay to a life, and what its attempts to connect have shown.
+    /// A relay to a life, with the results of its attempts to connect.
     private struct Relay: Equatable {
         let plan: PlannedRelay
         var isConnected = false
@@ -141,7 +141,7 @@ struct RelayBook: Equatable, Sendable {
         return [.report(fault, plan, to: life)]
     }
 
-    /// A relay can carry media now, or no longer. Returns whether this was not known.
+    /// Notes whether a relay can carry media. Returns whether this is a change.
     mutating func noted(_ index: Int, of life: NodeTag, isConnected: Bool) -> Bool {
         guard let peer = peers[life.node], peer.life == life, let relay = peer.relays[index] else { return false }
         peers[life.node]?.relays[index]?.isConnected = isConnected

@@ -12,7 +12,7 @@ struct Call: Machine, Equatable, Sendable {
     /// One of the two people in the call.
     struct Side: Equatable, Sendable {
         var party: Counterpart
-        /// The person's node if it is another one of the cluster; nil if the person is on this one.
+        /// The person's node, if it is another node of the cluster; nil if it is this one.
         var node: NodeTag?
         /// Whether this side sends video.
         var hasVideo: Bool
@@ -66,7 +66,7 @@ struct Call: Machine, Equatable, Sendable {
 
     var isOver: Bool { state == .over }
     var isRinging: Bool { if case .ringing = state { true } else { false } }
-    /// The callee and the callee's node, if that is another one; otherwise nil.
+    /// The callee and the callee's node, if it is another node; otherwise nil.
     var distantCallee: (identity: IdentityID, node: NodeTag)? { callee.node.map { (callee.party.identity, $0) } }
 
     // MARK: Timeouts
@@ -90,7 +90,7 @@ struct Call: Machine, Equatable, Sendable {
             guard ringsUntil <= context.now else { return }
             let error = WireError(.internalError, "This person could not be reached. Try again.", retryable: true)
             giveUp(error, request, &context)
-            // The callee may have reserved a place for the call, and the answer may be under way.
+            // The callee may have reserved a place for the call, and the answer may be in transit.
             if callee.node != nil {
                 tell(.incoming, .over(CallEnd(record: record(.incoming, .missed), into: nil)), &context)
             }
@@ -152,7 +152,7 @@ struct Call: Machine, Equatable, Sendable {
         (video, placedAt, ringsUntil) = (attempt.video, context.wallNow, context.now + context.rules.ringTimeout)
         state = .asking(Request(attempt.client, attempt.re))
         var offer = offer(from: caller)
-        // Another node has another clock of the timers.
+        // Each node's timers have their own clock, so another node gets a wall-clock time.
         if callee.node != nil { offer.ringsUntil = context.moment.wall(at: ringsUntil) }
         tell(.incoming, .asked(offer), &context)
     }
@@ -307,8 +307,8 @@ struct Call: Machine, Equatable, Sendable {
             at: placedAt, duration: duration, isSeen: false)
     }
 
-    /// The callee's node is lost, or letters were. A call that rings ends; the callee's node, if it lives, notifies the callee. Otherwise
-    /// the callee must come to this node in time, as after a restart.
+    /// Handles the loss of the callee's node, or of letters between it and this one. A ringing call ends; if the callee's node is alive, it
+    /// notifies the callee. In an answered call, the callee must connect to this node in time, as after a restart.
     private mutating func nodeLost(_ node: NodeTag, _ context: inout Context) {
         guard callee.node == node else { return }
         switch state {

@@ -14,7 +14,7 @@ extension Client {
     mutating func perform(_ verb: RoomVerb, re: UInt64, _ context: inout Context) {
         if case .join(let join) = verb { return self.join(join, Request(id, re), &context) }
         if case .leave = verb, room == nil, entering != nil, leaving == nil {
-            // It is answered when the join is.
+            // Answered together with the join.
             leaving = re
             return
         }
@@ -67,8 +67,8 @@ extension Client {
         return name.map { $0.isEmpty ? PersonName.generated(context.project.personID(of: identity)) : $0 }
     }
 
-    /// The request to join a room is answered, after `setRoom` if the room has let the client in. If the client has asked to leave
-    /// meanwhile, it leaves now.
+    /// The request to join a room was answered; if the room admitted the client, `setRoom` was called before. If the client has requested
+    /// to leave meanwhile, it leaves now.
     mutating func joinAnswered(_ context: inout Context) {
         entering = nil
         guard let re = leaving, presence != .gone else { return }

@@ -33,7 +33,7 @@ public struct Client: Machine, Equatable, Sendable {
     /// The number of the request to join a room that is not answered yet; nil if there is none. In a cluster, the answer may take a while. The
     /// client must not enter two rooms meanwhile.
     var entering: UInt64?
-    /// The number of the request to leave the room again that `entering` asks for; nil if there is none.
+    /// The number of a request to leave the room that arrived before the join in `entering` was answered; nil if there is none.
     var leaving: UInt64?
     private var roulette = Snapshot.Roulette()
     private var call: Snapshot.Call?

@@ -59,7 +59,7 @@ struct DistantRooms: Equatable, Sendable {
     /// Whether a join of this client is not answered.
     func waits(_ client: ConnectionID) -> Bool { joins[client] != nil }
 
-    /// Whether this client waits for that room on that node, or for the answer to a join of it, or is in it.
+    /// Whether this client is in that room on that node, waits in its lobby, or has an unanswered join for it.
     func expects(_ client: ConnectionID, in room: RoomName, on tag: NodeTag) -> Bool {
         if let seat = seats[client], seat.tag == tag, seat.name == room { return true }
         return joins[client]?.values.contains(Join(tag: tag, room: room)) ?? false

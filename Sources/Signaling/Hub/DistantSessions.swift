@@ -1,8 +1,8 @@
 import Cluster
 import Wire
 
-/// What this node knows of chats and calls on other nodes in which its people are: their sessions, and the requests of its clients that
-/// another node has not answered.
+/// Chats and calls on other nodes that people of this node take part in: their sessions, and requests of this node's clients that another
+/// node has not answered.
 ///
 /// A match or call and its session are on one node, whose tag is in the id. A person and their client stay on the node of the client's
 /// socket. Invariant: a session is on one node, and is known while clients of this node are in it.
@@ -27,7 +27,7 @@ struct DistantSessions: Equatable, Sendable {
         var visitors = 0
     }
 
-    /// What ends because a node, or letters between it and this node, were lost.
+    /// What ends when a node, or letters between it and this node, are lost.
     struct Lost: Equatable, Sendable {
         var requests: [Open] = []
         var visits: [Visit] = []
@@ -49,7 +49,7 @@ struct DistantSessions: Equatable, Sendable {
         }
     }
 
-    /// The lives of other nodes that have had relays to this one, and are not over. Letters to others would be lost.
+    /// The current lives of other nodes that have had relays to this node. Letters to other lives would be lost.
     private(set) var living: Set<NodeTag> = []
     /// The person of this node in each match on another node.
     private(set) var chats: [MatchID: IdentityID] = [:]
@@ -63,8 +63,8 @@ struct DistantSessions: Equatable, Sendable {
     mutating func met(_ nodes: Set<NodeTag>) { living.formUnion(nodes) }
     mutating func ended(_ node: NodeTag) { living.remove(node) }
 
-    /// Returns the node of a match or call; nil if it is this one. Also nil if the life of that node is over: another node continues its
-    /// calls, which may be this one.
+    /// Returns the node of a match or call; nil if it is this one. Also nil if that node's life is over, because the node that continues
+    /// its calls may be this one.
     func node(of id: some Identifier128, unless own: NodeTag) -> NodeTag? {
         id.node(unless: own).flatMap { living.contains($0) ? $0 : nil }
     }
@@ -76,10 +76,10 @@ struct DistantSessions: Equatable, Sendable {
 
     // MARK: Sessions
 
-    /// Returns the node of a session in which clients of this node are, if it is another one.
+    /// Returns the node of a session that clients of this node are in, if it is another node.
     func node(of session: SessionID) -> NodeTag? { sessions[session]?.node }
 
-    /// Returns the node of a session in which this client is, if it is another one.
+    /// Returns the node of a session that this client is in, if it is another node.
     func node(of session: SessionID, with client: ConnectionID) -> NodeTag? {
         visits[client]?.contains(session) == true ? sessions[session]?.node : nil
     }
@@ -102,14 +102,14 @@ struct DistantSessions: Equatable, Sendable {
 
     // MARK: Requests
 
-    /// Whether a request of this client is not answered.
+    /// Whether this client has an unanswered request.
     func waits(_ client: ConnectionID) -> Bool { requests[client] != nil }
 
     mutating func posted(_ asked: Request, _ request: OpenRequest, to node: NodeTag) {
         requests[asked.client, default: [:]][asked.re] = Posted(node: node, request: request)
     }
 
-    /// A node has answered a request. Returns the request; nil if this node was not asked.
+    /// A node has answered a request. Returns the request; nil if it was not posted to that node.
     mutating func answered(_ client: ConnectionID, re: UInt64?, by node: NodeTag) -> OpenRequest? {
         guard let re, let posted = requests[client]?[re], posted.node == node else { return nil }
         requests[client]?[re] = nil

@@ -1,8 +1,8 @@
 import Cluster
 import Wire
 
-// Calls that span nodes. The call and its session are on the caller's node. It rings a contact on another node by letters, and the
-// callee's client joins the session from there (`Hub+DistantSessions`).
+// Calls that span nodes. The call and its session are on the caller's node. Letters make it ring on the callee's node, and the callee's
+// client joins the session from there (`Hub+DistantSessions`).
 
 // MARK: - On the node of the call
 
@@ -33,11 +33,11 @@ extension Hub {
     mutating func receivedForCallee(_ event: PersonCallEvent, _ id: IdentityID, from tag: NodeTag) {
         guard event.call?.isOn(tag) == true else { return context.figures.unexpectedLetters += 1 }
         guard case .asked(var offer) = event else { return context.tell(.person(id, .call(event))) }
-        // A call asks once. A second place for it would never be free again.
+        // A call asks once. A second reservation for it would never be released.
         guard people.read(id, { $0.calls[offer.call] == nil }) != false else {
             return context.figures.unexpectedLetters += 1
         }
-        // The letter has a time of the wall clock. A call never rings longer than one of this node.
+        // The letter contains a wall-clock time. Limit it, so that no call rings longer than a call of this node.
         offer.ringsUntil = min(
             context.moment.time(atWall: offer.ringsUntil), context.now + context.rules.ringTimeout)
         context.tell(.person(id, .call(.asked(offer))))
@@ -47,8 +47,8 @@ extension Hub {
 // MARK: - When a node or letters are lost
 
 extension Hub {
-    /// A node is lost, or letters between it and this node were. In the calls that span the two, each node no longer expects anything
-    /// from the other one.
+    /// A node is lost, or letters between it and this node were. In calls that span both nodes, neither node waits for the other any
+    /// longer.
     mutating func callsLost(on tag: NodeTag) {
         for call in calls.ids(where: { $0.distantCallee?.node == tag }).sorted() {
             context.tell(.call(call, .nodeLost(tag)))

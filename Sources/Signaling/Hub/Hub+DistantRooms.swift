@@ -8,8 +8,8 @@ import Wire
 // MARK: - On the node of the client
 
 extension Hub {
-    /// Posts a join to the node of its room, or lets a stranger wait in the hall from here, if that is possible, instead of redirecting
-    /// the client there. Also answers the question of whether a room would admit a client of PerchRTC's protocol. Returns whether it did.
+    /// Handles a redirect without moving the client, if possible: posts a join to the room's node, or lets a stranger wait in the hall from
+    /// here. Also answers whether a room would admit a client of PerchRTC's protocol. Returns whether the redirect was handled.
     mutating func crosses(_ letter: Letter, to tag: NodeTag) -> Bool {
         guard let own = context.tag, context.mediaNodes?.contains(tag) == true else { return false }
         if case .hall(let person) = letter {
@@ -55,8 +55,8 @@ extension Hub {
         return true
     }
 
-    /// Whether a client of this node may have a seat on that one: it waits for the room or for an answer about it there, and the room's
-    /// session is neither on this node nor on a third one.
+    /// Whether a client of this node may get a seat on that node. The client must be waiting there for the room, or for the answer to a
+    /// join. The room's session must not be on this node or on a third one.
     private func admits(_ seat: RoomSeat, of client: ConnectionID, from tag: NodeTag) -> Bool {
         guard distant.expects(client, in: seat.name, on: tag) else { return false }
         guard let session = seat.place?.session else { return true }
@@ -119,7 +119,7 @@ extension Hub {
         case .roomRegistry(.join(let application)): client = application.applicant.client
         case .roomRegistry(.keep(let sender, _, _, _)): client = sender
         case .room(_, let event): client = event.client
-        // Tokens for a room are bound to a place in it, and those of a chat to its match. Those of other sessions are used on the
+        // A token for a room is bound to a place in it, and a token for a chat to its match. Tokens for other sessions are used on the
         // session's node.
         case .session(_, .join(let sender, _, let grant, _)): client = grant.match == nil ? nil : sender
         case .session(_, .sampled(let match, let person, _)), .session(_, .judged(let match, let person, _)):

@@ -5,7 +5,8 @@ import Wire
 // nodes join the session from there, as they join those of rooms (`Hub+DistantRooms`).
 
 extension Hub {
-    /// Returns the node to which an event for a session is posted, because it belongs to a match or call there. Nil if it is for this node.
+    /// Returns the node of the match or call that an event for a session belongs to. The event must be posted there. Nil if it is for this
+    /// node.
     mutating func node(ofSession id: SessionID, for event: SessionEvent) -> NodeTag? {
         guard let own = context.tag else { return nil }
         switch event {
@@ -51,7 +52,8 @@ extension Hub {
         return true
     }
 
-    /// Notes that a client of this node has joined a session on another one. Returns false if it has not asked that node for the session.
+    /// Notes that a client of this node has joined a session on another one. Returns false if the client has not requested the session from
+    /// that node.
     private mutating func hasJoined(_ client: ConnectionID, _ joined: SessionNotice.Joined, at tag: NodeTag) -> Bool {
         if let seat = distant.seat(of: client), seat.tag == tag, seat.session == joined.session { return true }
         // After letters were lost, this node has answered the request itself.
@@ -69,7 +71,7 @@ extension Hub {
         return false
     }
 
-    /// Stores a report without the lines of the chat, because the node of the match does not complete it.
+    /// Stores a report without the chat lines, because the node of the match cannot add them.
     private mutating func store(_ report: Report, _ request: Request) {
         context.persist(.report(report))
         context.ok(request)
@@ -82,7 +84,7 @@ extension Hub {
         switch sessions.read(session, { $0.permits(report, from: tag) }) ?? nil {
         case true?: context.tell(.session(session, .report(report, by: request.client, re: request.re)))
         case false?: context.figures.unexpectedLetters += 1
-        // Nothing here says who was in the match any more. The reporter's node knows it, and stores the report.
+        // This node no longer knows who was in the match. The reporter's node does, and stores the report.
         case nil: context.fail(.chatNotKept, request)
         }
     }
@@ -100,7 +102,7 @@ extension Hub {
             case .join(_, let match):
                 let refused = ClientEvent.joinRefused(re: open.asked.re, .matchOfTokenEnded, match: match)
                 context.tell(.client(open.asked.client, refused))
-            // The report must be stored. If the node lives, it may have stored it before.
+            // The report must not be lost. If the other node is alive, it may have stored the report already.
             case .report(let session, let report):
                 context.tell(.session(session, .report(report, by: open.asked.client, re: open.asked.re)))
             case .other: context.fail(.placesUnavailable, open.asked)
@@ -126,6 +128,6 @@ extension Hub {
 }
 
 extension WireError {
-    /// The answer to a report whose chat is no longer in memory.
+    /// The answer to a report about a chat that is no longer in memory.
     fileprivate static let chatNotKept = WireError(.notMatched, "This chat ended too long ago to be reported.")
 }

@@ -1,8 +1,8 @@
 import Cluster
 import Wire
 
-// Strangers of all nodes meet in the pool of one node, the hall. With relays, those of other nodes wait there from where they are: the
-// pool reserves them by letters, and the match begins on the node of one of the two. See `RouletteState+Hall` for the person's part.
+// Strangers of all nodes meet in the pool of one node, the hall. With relays, strangers on other nodes wait in it without moving: the pool
+// reserves them by letters, and the match begins on the node of one of the two people. See `RouletteState+Hall` for the person's part.
 
 // MARK: - On the node with the hall
 
@@ -12,7 +12,7 @@ extension Hub {
         switch event {
         case .enter(let entry): enter(entry, from: tag)
         case .withdraw(let person), .reserved(_, let person), .refused(_, let person), .exclude(let person, _):
-            // The entry may have been removed meanwhile, or be that of the node on which the person is now.
+            // The entry may have been removed meanwhile, or replaced by an entry from the person's current node.
             guard pool.machine.node(of: person) == tag else { return }
             context.tell(.pool(event))
         case .count: context.figures.unexpectedLetters += 1
@@ -26,7 +26,7 @@ extension Hub {
         guard places?.isHere(.hall) == true, places?.isDraining == false, context.hasMedia(with: tag) else {
             return context.post(.person(entry.identity, .hallClosed), to: tag)
         }
-        // The person has come to this node since, and waits here. The letter is an old one.
+        // The person has since moved to this node and waits here, so this letter is outdated.
         guard pool.machine.node(of: entry.identity) != own else { return }
         context.tell(.pool(.enter(entry)))
     }
@@ -37,7 +37,7 @@ extension Hub {
         sendBack { $0 != own }
     }
 
-    /// Sends the strangers of nodes to which media can no longer cross back to the pools of their nodes. From there, they are redirected.
+    /// Sends strangers back to the pools of their nodes if media can no longer cross to these nodes. Their nodes then redirect them.
     mutating func sendBackUnconnected() {
         guard let nodes = context.mediaNodes, let own = context.tag else { return }
         sendBack { $0 != own && !nodes.contains($0) }
@@ -76,7 +76,7 @@ extension Hub {
             guard let one = first.node, let other = second.node, one == own || other == own, !matches.contains(match)
             else { return context.figures.unexpectedLetters += 1 }
             context.tell(.match(match, event))
-            // The other node may have been lost since the pool has reserved the two.
+            // The other node may have been lost since the pool reserved the two people.
             for side in [first, second] where !context.hasMedia(with: side.node) {
                 context.tell(.match(match, .leave(side.identity, .partnerLeft)))
             }
@@ -96,10 +96,10 @@ extension Hub {
         guard let own = context.tag else { return }
         switch event {
         case .reserve, .release, .queueFull, .hallClosed:
-            // After the person has left that pool, its letters are about an entry that is no more.
+            // If the person has left that pool, its letters are about an entry that no longer exists.
             guard people.read(id, { $0.roulette.hall }) == tag else { return }
         case .matched(let matched, _, _, _):
-            // A match has one person of this node, and begins once.
+            // A match on another node has one person of this node, and begins once.
             guard matched.match.node(unless: own) == tag, distantSessions.chats[matched.match] == nil else {
                 return context.figures.unexpectedLetters += 1
             }
@@ -123,7 +123,7 @@ extension Hub {
         if people.contains(id) { context.tell(.person(id, event)) }
     }
 
-    /// Whether this person has met that one in a recent chat, in which the partner was on that node.
+    /// Whether this person has recently had a chat with the partner, who was on the given node.
     private func hasMet(
         _ person: IdentityID, _ partner: IdentityID, in meeting: MeetingReference, on tag: NodeTag
     ) -> Bool {
@@ -131,7 +131,7 @@ extension Hub {
         return people.read(person) { $0.roulette.hasMet(partner, on: tag, in: match) } == true
     }
 
-    /// Whether the partner of this person in a match that has not ended is on that node.
+    /// Whether this person's partner in a current match is on the given node.
     private func isPartner(of person: IdentityID, in match: MatchID, on tag: NodeTag) -> Bool {
         guard let own = context.tag else { return false }
         if match.node(unless: own) == tag { return distantSessions.chats[match] == person }

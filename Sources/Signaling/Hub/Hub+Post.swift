@@ -7,8 +7,8 @@ import Wire
 // on another node first wait in `Places` until the registry has said which node that is.
 
 extension Hub {
-    /// Posts a letter to clients on other nodes, or to a room, match or call on another node. Returns true if nothing of it is left for
-    /// this node.
+    /// Posts a letter to clients on other nodes, or to a room, match or call on another node. Returns true if this node has nothing left to
+    /// handle.
     mutating func posts(_ letter: Letter) -> Bool {
         guard let own = context.tag else { return false }
         switch letter {
@@ -62,13 +62,13 @@ extension Hub {
     /// Delivers a letter that another node has posted.
     mutating func received(_ letter: Letter, from tag: NodeTag) {
         guard let own = context.tag else { return }
-        // This node may learn later than the other one that media can cross.
+        // The other node may have learned before this one that media can cross.
         if context.spansNodes { distantSessions.met([tag]) }
         switch letter {
         // The client of an earlier life of this node is gone.
         case .client(let id, let event):
             guard id.tag(unless: own) == nil else { return }
-            // A node passes on only what its own clients send to each other.
+            // A node may post signals only for its own clients.
             if case .perchSignal(let sender, _) = event, sender.tag(unless: own) != tag {
                 return context.figures.unexpectedLetters += 1
             }
@@ -118,8 +118,8 @@ extension Hub {
 }
 
 extension ConnectionID {
-    /// The life on whose node this client is; nil if that is `own`. The tag is at the beginning of the id, and in that of a client of
-    /// PerchRTC's protocol at the beginning of the lower half.
+    /// The life of the node that this client is on; nil if it is `own`. The tag is at the beginning of the id. For a client of PerchRTC's
+    /// protocol, it is at the beginning of the id's lower half.
     package func tag(unless own: NodeTag) -> NodeTag? {
         let tag = (isPerch ? low : high) >> 24
         return tag == own.rawValue ? nil : NodeTag(rawValue: tag)

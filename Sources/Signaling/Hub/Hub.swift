@@ -30,7 +30,7 @@ public struct Hub: Sendable {
     var lostContacts = LostContacts()
     /// The rooms on other nodes in which clients of this node are.
     var distant = DistantRooms()
-    /// The chats and calls on other nodes in which people of this node are.
+    /// The chats and calls on other nodes that people of this node take part in.
     var distantSessions = DistantSessions()
     /// What the other nodes of the cluster have.
     var others = ClientCounts()
@@ -139,7 +139,7 @@ public struct Hub: Sendable {
         // The hall is here, so the stranger has come to the right node, or waits in the pool of another one.
         case .hall(let person):
             if context.spansNodes, let own = context.tag { context.tell(.person(person, .hallIsAt(own))) }
-        // What concerns relays is for other nodes.
+        // Letters about relays are for other nodes.
         case .relay: break
         }
     }

@@ -111,8 +111,8 @@ public enum Input: Equatable, Sendable {
     case lettersLost(NodeTag)
     /// An event about a relay for its other end, which is on that node.
     case relay(RelayLetter, to: NodeTag)
-    /// Media can cross between this node and these lives of other nodes now, and no others. Rooms, chats and calls can span nodes from the
-    /// first of these inputs on.
+    /// Media can now cross between this node and these lives of other nodes, and no others. After the first such input, rooms, chats and
+    /// calls can span nodes.
     case mediaCrosses(to: Set<NodeTag>)
 }
 

@@ -73,7 +73,7 @@ extension FieldCoder {
         return present ?? false
     }
 
-    /// Reads or writes the life of a node, such as `2-17`.
+    /// Reads or writes a node's number and the number of its life, such as `2-17`.
     mutating func node(_ name: String, _ value: NodeTag?) throws(WireError) -> NodeTag? {
         guard let tag = try text(name, value?.description) else { return nil }
         guard let node = NodeTag(tag) else {

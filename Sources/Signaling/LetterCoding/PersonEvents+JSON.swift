@@ -32,7 +32,8 @@ extension PersonEvent: LetterEvent {
             self = .contact(event)
         // Each node reads the bans itself. The others are answers of this node's storage and registry.
         case .banned, .unbanned, .storageFailed, .placeLost, .hallIsElsewhere, .hallIsAt, .lookedUp: throw .staysHere
-        // The person's node gets the samples of the person's camera. An operator warns people on their own node.
+        // These are never posted: samples of a person's camera arrive at that person's node, and an operator's warnings are sent there,
+        // too.
         case .sampled, .judged, .warned: throw .staysHere
         }
     }

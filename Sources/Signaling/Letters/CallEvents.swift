@@ -10,7 +10,7 @@ public struct CallAttempt: Equatable, Sendable {
     public var callee: IdentityID
     /// The callee's name, if the callee's machine cannot be asked, because it is on another node of the cluster.
     public var calleeName: String
-    /// The other node of the cluster on which the callee is, if the call can ring there; nil if the callee is here, or cannot be asked.
+    /// The callee's node, if it is another node on which the call can ring; nil if the callee is on this node or cannot be reached.
     public var calleeNode: NodeTag?
     public var video: Bool
 }

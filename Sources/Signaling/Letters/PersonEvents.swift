@@ -30,7 +30,7 @@ public enum PersonEvent: Equatable, Sendable {
     /// In a cluster, the stranger should wait on another node, which the error names. If it names none, it is unknown now where
     /// strangers wait.
     indirect case hallIsElsewhere(WireError)
-    /// The stranger should wait in the pool of this node, from where they are. It may be their own node.
+    /// The stranger should wait in the given node's pool, without moving there. It may be their own node.
     case hallIsAt(NodeTag)
     /// The node in whose pool the stranger waits no longer has the hall, or has lost the entry.
     case hallClosed

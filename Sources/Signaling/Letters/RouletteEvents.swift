@@ -39,7 +39,7 @@ public struct PoolEntry: Equatable, Sendable {
     public var lastPartner: IdentityID?
     /// The session in which a legacy client publishes with every partner; nil for other clients.
     public var home: SessionID?
-    /// The node of the cluster on which the person is; nil without a cluster.
+    /// The person's node; nil without a cluster.
     public var node: NodeTag?
 
     public init(

@@ -16,7 +16,7 @@ public enum SessionEvent: Equatable, Sendable {
     /// The session now serves a match or call. At most `places` members can join with its tokens. `of` is the call to
     /// notify of each join; nil for a match.
     case matchOpened(MatchID, places: Int, of: CallID? = nil)
-    /// The two people of the match that the session now serves are on these nodes. Only they may report each other from other nodes.
+    /// Sets the two people of the session's current match, with their nodes. Only they may report each other from other nodes.
     case matchSpans(MatchID, [IdentityID: NodeTag])
     /// The match or call is over. Members who joined with its tokens are removed, and the tokens become invalid.
     case matchClosed(MatchID)

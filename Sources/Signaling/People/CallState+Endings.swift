@@ -124,10 +124,10 @@ extension CallState {
     /// Whether this person is in a call of that node.
     func hasCalls(on node: NodeTag) -> Bool { parts.contains { $0.id.isOn(node) } }
 
-    /// Handles the calls of a node that is lost. A device in such a call connects again, and rejoins it where it continues: on the node
-    /// that restores it, or on its own one if only letters were lost.
+    /// Handles the loss of a node that has calls of this person. A device in such a call reconnects and rejoins the call on the node that
+    /// restores it. If only letters were lost, that is still the call's node.
     ///
-    /// - Returns: how those ended that rang, or that this person was ending.
+    /// - Returns: the outcomes of calls that were ringing, or that this person was ending.
     mutating func nodeLost(
         _ node: NodeTag, _ snapshot: PersonSnapshot, _ context: inout Context
     ) -> [CallEnd] {

@@ -68,8 +68,8 @@ struct CallState: Equatable, Sendable {
     /// The budget for incoming calls that ring; nil until it is first used.
     var rungBudget: Budget?
     var unanswered = UnansweredCalls()
-    /// The latest calls that have ended for this person because their nodes were lost, at most ``maxCalls``. The callee's node may be the
-    /// heir that continues such a call for the caller.
+    /// The latest calls that have ended for this person because their nodes were lost, at most ``maxCalls``. This node may be the heir that
+    /// continues such a call for the caller, and must not let it ring here again.
     var endedByLoss: [CallID] = []
 
     init(_ record: PersonRecord) { unseen = UnseenCalls(record.unseenCalls) }

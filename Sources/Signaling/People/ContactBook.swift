@@ -6,7 +6,7 @@ struct Encounter: Equatable, Sendable {
     var meeting: MeetingReference
     /// The other person; nil if there was no such chat or call, or if it was too long ago.
     var other: IdentityID?
-    /// The other node of the cluster on which the other person was; nil if they were on this one.
+    /// The other person's node at that time; nil if it was this one.
     var node: NodeTag?
 }
 
@@ -41,7 +41,7 @@ struct ContactBook: Equatable, Sendable {
         nodes.first { project.personID(of: $0.key) == person }?.value
     }
 
-    /// The other node of the cluster on which this contact is online and visible; nil if there is none.
+    /// The other node on which this contact is online and visible; nil if there is none.
     func node(of contact: IdentityID) -> NodeTag? { nodes[contact] }
 
     /// Contacts who are online and visible. For tests.

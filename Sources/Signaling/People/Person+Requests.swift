@@ -139,8 +139,7 @@ extension Person {
         context.tell(.call(verb.call, .accept(id, video: verb.video)))
     }
 
-    /// The node to which this person must move to place a call, because a contact is online there and media cannot cross; nil for any
-    /// other request.
+    /// The node that this person must move to in order to call a contact there, because media cannot cross; nil for any other request.
     ///
     /// Only a contact's own node says that, and only while the contact is visible. So a caller learns nothing about people who
     /// do not want to be seen. With a second device, this person cannot move.
@@ -151,7 +150,7 @@ extension Person {
         return node
     }
 
-    /// The other node on which a contact is online, if this person can call them there from here; otherwise nil.
+    /// The other node on which a contact is online, if this person can call the contact without moving; otherwise nil.
     private func distantNode(of callee: IdentityID, _ context: Context) -> NodeTag? {
         contacts.node(of: callee).flatMap { context.hasMedia(with: $0) ? $0 : nil }
     }

@@ -47,8 +47,8 @@ public struct Person: Machine, Equatable, Sendable {
         }
     }
 
-    /// Answers for a person who is on another node of the cluster, or has left this one: the person seems to be away. Without a cluster,
-    /// a person who is asked something is always in memory.
+    /// Answers for a person who is on another node of the cluster, or has left this one: as if the person were away. Without a cluster, a
+    /// person who gets a request is always in memory.
     static func orphan(_ event: PersonEvent, _ id: IdentityID, _ context: inout Context) {
         switch event {
         case .presence(.sought(_, let client, let re, let name)):

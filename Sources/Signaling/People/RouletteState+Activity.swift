@@ -29,8 +29,8 @@ extension RouletteState {
         /// The node on which the partner was when the chat began; nil without a cluster.
         var partnerNode: NodeTag?
         var session: SessionID
-        /// The home session of the legacy client, if the match is on another node, so that this person opens and closes the session for
-        /// it; otherwise nil.
+        /// The legacy client's home session, if the match is on another node; otherwise nil. This person then opens and closes the session
+        /// instead of the match.
         var home: SessionID?
         var began: Timestamp
         var isReported = false

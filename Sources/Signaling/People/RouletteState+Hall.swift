@@ -1,19 +1,20 @@
 import Cluster
 import Wire
 
-/// Where a stranger waits in a cluster. Each node has a pool, and that of one node is the hall, where the strangers of all nodes meet who
-/// found nobody on their own.
+/// Where a stranger waits in a cluster. Each node has a pool. The pool of one node is the hall: strangers who found nobody on their own
+/// node meet there.
 ///
 /// If media can cross between the two nodes, the stranger waits in the hall's pool, and stays on their node. Otherwise they are
 /// redirected to the hall's node. They wait in one pool at a time: a stranger who goes to the hall leaves the pool of their node. Both
-/// pools reserve people in the same way, and the match can be on either node, or on that of the partner.
+/// pools reserve people in the same way. The match can be on the person's node or on the partner's.
 ///
 /// A legacy client cannot be redirected. It waits in the hall if it can do so from here, and otherwise in the pool of its node.
 extension RouletteState {
-    /// How many blocked people the entry in another node's pool names. This person refuses the others when they are reserved.
+    /// The maximum number of blocked people in the entry for another node's pool. When the pool proposes one of the others, this person
+    /// refuses.
     private static let maxExcluded = 64
 
-    /// The hall is on this node or on another one, where this person can wait from here.
+    /// The hall is on this node, or on another one in whose pool this person can wait without moving.
     mutating func hallIsAt(_ node: NodeTag, _ snapshot: PersonSnapshot, _ context: inout Context) {
         guard case .waiting(let search) = activity else { return }
         let isHere = node == context.tag
@@ -33,9 +34,9 @@ extension RouletteState {
         hallAt = context.now + context.rules.hallRenewal
     }
 
-    /// The stranger cannot wait in the hall from here. Redirects a stranger with one device to the node that the error names. A person
-    /// with several devices stays, because the other devices would keep the person on this node, and so does a legacy client. If the error
-    /// names no node, the stranger stays too. Who stays waits in the pool of this node, and asks again.
+    /// The stranger cannot wait in the hall without moving. Redirects a stranger with one device to the node that the error names. The
+    /// stranger stays if the error names no node, if they use a legacy client, or if they have several devices, because the other devices
+    /// would keep the person on this node. A stranger who stays waits in the pool of this node, and asks again.
     mutating func hallIsElsewhere(_ error: WireError, _ snapshot: PersonSnapshot, _ context: inout Context) {
         guard case .waiting(let search) = activity else { return }
         let cannotMove = isLegacy(search, snapshot)
@@ -58,9 +59,9 @@ extension RouletteState {
         }
     }
 
-    /// Refuses a match with a person on a node to which media cannot cross, and goes to the node of the hall, where the two can meet.
-    /// Leaving the pool releases the other person, who may then meet this one. A legacy client stays in the pool, which does not propose
-    /// the two to each other again.
+    /// Refuses a match with a person on a node to which media cannot cross, and moves to the hall's node, where the two can meet. Leaving
+    /// the pool releases the other person, who may then meet this one. A legacy client stays in the pool, which will not match these two
+    /// people again.
     mutating func refuseDistant(
         _ match: MatchID, _ search: Search, _ snapshot: PersonSnapshot, _ context: inout Context
     ) {

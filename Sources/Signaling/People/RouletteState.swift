@@ -22,9 +22,9 @@ struct RouletteState: Equatable, Sendable {
     /// In a cluster, when to ask whether this person should wait on another node; nil if the person has been waiting on the right
     /// one, or does not wait.
     var hallAt: Timestamp?
-    /// The other node in whose pool this person waits or is reserved; nil if that is this node, or if the person does neither.
+    /// The other node whose pool this person waits or is reserved in; nil if it is this node, or if the person is in no pool.
     var hall: NodeTag?
-    /// Until when a reservation that involves another node must have become a match or have been released; nil for one that does not.
+    /// The time by which a reservation that involves another node must have become a match or been released; nil for other reservations.
     var reservedUntil: Timestamp?
 
     var isIdle: Bool { activity == .idle }
@@ -163,7 +163,7 @@ struct RouletteState: Equatable, Sendable {
         activity = .waiting(search)
         newAddress = nil
         context.tell(.pool(.enter(entry(of: search, snapshot, snapshot.blocks.all, context))))
-        // A legacy client cannot be redirected, so it asks only if it may be able to wait in the hall from here.
+        // A legacy client cannot be redirected, so it asks only if it might wait in the hall without moving.
         let asks = context.tag != nil && (context.spansNodes || !isLegacy(search, snapshot))
         hallAt = asks ? context.now + context.rules.localWait : nil
     }
@@ -173,7 +173,7 @@ struct RouletteState: Equatable, Sendable {
         snapshot.devices[search.client]?.home != nil
     }
 
-    /// Returns the entry in a pool with which this person waits.
+    /// Returns this person's entry for a pool.
     func entry(
         of search: Search, _ snapshot: PersonSnapshot, _ excluded: Set<IdentityID>, _ context: Context
     ) -> PoolEntry {
@@ -186,7 +186,7 @@ struct RouletteState: Equatable, Sendable {
 
     mutating func queueFull(of id: IdentityID, _ context: inout Context) {
         guard case .waiting(let search) = activity else { return }
-        // Another node may have got the entry twice, and have a place for it since.
+        // Another node may have received the entry twice, and have had room for it the second time.
         if hall != nil { leavePool(id, &context) }
         activity = .idle
         let error = WireError(
@@ -216,7 +216,7 @@ struct RouletteState: Equatable, Sendable {
     mutating func release(_ match: MatchID, _ context: Context) {
         guard case .reserved(let search, match) = activity else { return }
         activity = .waiting(search)
-        // Where the hall is may have been answered meanwhile, and could not be used.
+        // The answer about the hall may have arrived meanwhile, when it could not be used.
         if context.spansNodes, hallAt == nil { hallAt = context.now + context.rules.hallRetry }
     }
 
@@ -259,7 +259,7 @@ struct RouletteState: Equatable, Sendable {
     /// Handles a chat that the partner ended. Searches again, except for legacy clients, which request the next partner
     /// themselves after they have left the old session.
     mutating func ended(_ match: MatchID, _ reason: EndReason, _ snapshot: PersonSnapshot, _ context: inout Context) {
-        // The match is on another node, whose letter that it begins was lost.
+        // The match is on another node, and its letter `matched` was lost.
         if case .reserved(let search, match) = activity { return enterAgain(search, snapshot, &context) }
         guard case .chatting(let search, let chat) = activity, chat.match == match else { return }
         remember(chat, search.mode, &context)

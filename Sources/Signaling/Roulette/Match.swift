@@ -36,7 +36,7 @@ public struct Match: Machine, Equatable, Sendable {
     /// The two people while the match runs.
     var sides: [Side] { if case .running(_, let first, let second) = state { [first, second] } else { [] } }
 
-    /// Returns the other one of the two people; nil if this person is neither.
+    /// Returns the partner of this person; nil if the person is not in the match.
     private func partner(of identity: IdentityID) -> Side? {
         guard let index = sides.firstIndex(where: { $0.identity == identity }) else { return nil }
         return sides[1 - index]
@@ -75,7 +75,7 @@ public struct Match: Machine, Equatable, Sendable {
         let sessions = [first.home ?? new, second.home ?? new]
         let isShared = first.home == nil && second.home == nil
         let bindings = [binding(of: first, context), binding(of: second, context)]
-        // A home session on another node is opened and closed there, by its person.
+        // The person opens and closes a home session on another node.
         let here = isShared ? [new] : sessions.indices.filter { bindings[$0] == id }.map { sessions[$0] }
         state = .running(
             here, Side(identity: first.identity, node: first.node), Side(identity: second.identity, node: second.node))
@@ -105,7 +105,7 @@ public struct Match: Machine, Equatable, Sendable {
         }
     }
 
-    /// The id to which tokens for the session are bound in which this person publishes.
+    /// The id that tokens for this person's publishing session are bound to.
     private func binding(of person: PoolEntry, _ context: Context) -> MatchID {
         guard person.home != nil, let node = person.node, node != context.tag else { return id }
         return id.bound(to: node)

@@ -101,13 +101,13 @@ public struct Pool: Machine {
     /// The waiting people in the order of entry, for tests.
     public var waitingIdentities: [IdentityID] { waiting { _ in true }.map(\.identity) }
 
-    /// Returns the waiting people whose node fulfills a condition, in the order of entry. Visits all people, so it is only for when a node
-    /// or the hall is lost.
+    /// Returns the waiting people on nodes for which a condition is true, in the order of entry. Visits all people, so use it only when a
+    /// node or the hall is lost.
     func waiting(onNodes isIncluded: (NodeTag?) -> Bool) -> [PoolEntry] {
         slots.all.filter { $0.number > 0 && isIncluded($0.entry.node) }.sorted { $0.number < $1.number }.map(\.entry)
     }
 
-    /// Returns the node of a waiting person; nil if this person does not wait, or without a cluster.
+    /// Returns the node of a waiting person; nil if the person is not waiting, or without a cluster.
     func node(of identity: IdentityID) -> NodeTag? { slot(of: identity).flatMap { slots[$0].entry.node } }
 
     public var nextTimeout: Timestamp? {
@@ -161,7 +161,7 @@ public struct Pool: Machine {
         let topics = NumberIndex.topics(of: entry)
         readAhead &+= byIdentity.touch(key) &+ perAddress.touch(address ?? 0) &+ byInterest.touch(topics.first ?? 0)
         if byIdentity[key] != nil {
-            // The person has come to another node. The letter with which the former node withdraws its entry may be under way.
+            // The person has moved to another node. The former node's letter that withdraws its entry may be in transit.
             guard let former = self.slot(of: entry.identity), slots[former].entry.node != entry.node else { return }
             withdraw(entry.identity, &context)
         }
@@ -316,7 +316,8 @@ public struct Pool: Machine {
         }
     }
 
-    /// The node that has the match of two people: that of the one who has waited longer. A legacy client's match is where its session is.
+    /// The node for the match of two people: the node of the person who has waited longer. If a legacy client is among them, the node of
+    /// its session.
     private func home(of slot: Int32, and candidate: Int32) -> NodeTag? {
         for slot in [slot, candidate] where slots[slot].entry.home != nil { return slots[slot].entry.node }
         return slots[slots[slot].number < slots[candidate].number ? slot : candidate].entry.node
@@ -421,8 +422,8 @@ public struct Pool: Machine {
         release(number, &context)
     }
 
-    /// Handles a match that was not answered in time. A person who did not answer may be gone, so they no longer wait here. If they are
-    /// there, they enter again.
+    /// Handles a match that was not answered in time. A person who did not answer may be gone, so their entry is removed. If they are still
+    /// connected, they enter again.
     private mutating func expire(_ number: Int32, _ context: inout Context) {
         let attempt = attempts[number]
         release(number, &context)

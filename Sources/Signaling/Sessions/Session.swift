@@ -134,7 +134,7 @@ public struct Session: Machine, Equatable, Sendable {
     /// The match or call whose chat lines are kept in case of a report; nil if there is none.
     private var match: MatchID?
     private var lines: [ChatLine] = []
-    /// Who may report whom from other nodes, for as long as the chat lines; nil if the two people are on this node.
+    /// The people who may report each other from other nodes. Kept as long as the chat lines; nil if both people are on this node.
     private var reporters: SpanningReporters?
     /// The samples of the cameras in this match, for as long as the chat lines.
     private var samples = SessionSamples()
@@ -274,7 +274,7 @@ public struct Session: Machine, Equatable, Sendable {
         }
     }
 
-    /// Whether someone on another node may report this; nil if the chat lines are not those of the report's match.
+    /// Whether a person on another node may send this report; nil if the chat lines belong to another match.
     func permits(_ report: Report, from node: NodeTag) -> Bool? {
         reporters?.match == report.match ? reporters?.permits(report, from: node) : nil
     }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import SFU
 
-@Suite("What is beyond the limits of a relay")
+@Suite("Streams beyond the limits of a relay")
 struct RelayLimitTests {
     private func stranger(_ number: Int) -> Key { Key(high: 9, low: UInt64(number)) }
 
@@ -24,7 +24,7 @@ struct RelayLimitTests {
             far.router.pull(stranger(number), over: relay, now: room.network.now)
         }
         #expect(far.router.counters.relayClientsOverLimit == 0)
-        // Both wait, the second one after the first. To pull one that waits changes nothing.
+        // Both wait in this order. Pulling a client that already waits changes nothing.
         for key in [clients[0].key, stranger(5000), clients[0].key] {
             far.router.pull(key, over: relay, now: room.network.now)
         }
@@ -43,7 +43,7 @@ struct RelayLimitTests {
         #expect(far.router.counters.relayClientsOverLimit == 2 && reported(far).count == 1)
     }
 
-    @Test("a node that demands more clients than the limit gets nothing of them, and is counted")
+    @Test("clients that a node demands beyond the limit are not sent to it, and are counted")
     func demands() throws {
         let room = try SimulatedRoom()
         var random = SeededGenerator(seed: 1)
@@ -94,7 +94,7 @@ struct RelayLimitTests {
         return PeerLink(client: Key(high: 0, low: 0), transport: transport, using: &random)
     }
 
-    @Test("the order of clients is that in which they were added, however many are removed")
+    @Test("clients stay in the order in which they were added, however many are removed")
     func order() {
         var order = ClientOrder()
         #expect(order.isEmpty && order.takeFirst(3) == [])

@@ -171,7 +171,7 @@ struct RelayTests {
         #expect(first[0] > 0 && first[0] < first[2] && first[2] < first[3] && first[1] == 0)
         receiver.flush(now: room.network.now)
         #expect(try sources() == first)
-        // A client that is not demanded any more has nothing to send.
+        // A client that is no longer demanded has nothing to send.
         tracks[1].demandChanged()
         receiver.stopPulling(clients[2].key, now: room.network.now)
         receiver.flush(now: room.network.now)
@@ -305,7 +305,7 @@ struct RelayTests {
         }
     }
 
-    @Test("late credentials of earlier attempts, and what is said about a relay to an earlier life, change nothing")
+    @Test("late credentials of earlier attempts, and late events about a relay to an earlier life, change nothing")
     func lateLetters() throws {
         let room = try SimulatedRoom(nodes: 2)
         var letters: [(to: Int, attempt: UInt32, credentials: ICECredentials)] = []

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Sending less over a relay that loses packets")
 struct RelayThinningTests {
-    /// Adds a report of 100 packets each second, of which a number is lost. Returns each second in which the level changed, and
+    /// Adds a report of 100 packets each second, some of which are lost. Returns each second in which the level changed, and
     /// the new level.
     private func changes(
         _ losses: [(seconds: Int, lost: Int64)], sent: Int64 = 100, drops: (Int) -> Bool = { _ in true }
@@ -25,7 +25,7 @@ struct RelayThinningTests {
         return changes
     }
 
-    @Test("layers are dropped one by one while losses stay, and offered again one by one after calm times")
+    @Test("layers are dropped one by one while losses continue, and offered again one by one after calm times")
     func script() {
         let storm = changes([(19, 10), (39, 0)])
         #expect(storm == ["5: 1", "12: 2", "19: 3", "32: 2", "45: 1", "58: 0"])
@@ -35,7 +35,7 @@ struct RelayThinningTests {
     @Test("after losses that follow a layer that was offered again, the calm time doubles")
     func backOff() {
         #expect(changes([(5, 10), (13, 0), (7, 10), (25, 0)]) == ["5: 1", "18: 0", "25: 1", "48: 0"])
-        // However many layers they take: it is one return of losses.
+        // The losses count as one return, however many layers are dropped.
         let storm = changes([(5, 10), (13, 0), (21, 10), (90, 0)])
         #expect(storm == ["5: 1", "18: 0", "25: 1", "32: 2", "39: 3", "62: 2", "85: 1", "108: 0"])
         // A minute later, the losses have another cause.
@@ -58,7 +58,7 @@ struct RelayThinningTests {
         #expect(changes([(60, 10)]) { $0 >= 2 } == ["5: 2", "12: 3"])
     }
 
-    @Test("a few packets say nothing")
+    @Test("losses among a few packets drop nothing")
     func fewPackets() {
         #expect(changes([(60, 5)], sent: 5) == [])
     }
@@ -76,7 +76,7 @@ struct RelayThinningTests {
         return channel.measure(block).map { [$0.sent, $0.lost] }
     }
 
-    @Test("what an interruption of the relay has cost does not count, also if the first report afterwards is older")
+    @Test("losses of an interruption of the relay do not count, even if the first report afterwards is older")
     func interruption() {
         let (channel, track) = (RelayChannel(3), FeedTrack(mid: "v", kind: .video))
         #expect(channel.begin(track.addFeed(rid: nil)) == true)
@@ -155,7 +155,7 @@ struct RelayThinningTests {
         #expect(try call.slot().labels.last == 10)
     }
 
-    @Test("a relay that is lost while layers are not offered says so only when it is connected again")
+    @Test("a relay that is interrupted while layers are not offered reports all layers only when it is connected again")
     func lostRelay() throws {
         let call = try SimulatedLayers(nodes: 2)
         call.prefer(0, 1280, 720)
@@ -181,7 +181,7 @@ struct RelayThinningTests {
             ])
     }
 
-    @Test("what the publisher's own connection loses does not count")
+    @Test("packets lost by the publisher's connection do not count")
     func uplink() throws {
         let call = try SimulatedLayers(nodes: 2)
         call.prefer(0, 1280, 720)

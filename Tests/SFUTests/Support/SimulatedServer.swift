@@ -78,7 +78,7 @@ final class SimulatedServer {
     private(set) var connections: [RouterEvent] = []
     /// What publishers were told about the need for their videos. It is not in `events` either.
     private(set) var wanted: [LayersWanted] = []
-    /// Whether each relay can carry media, which limits it has reached and what it does not carry, in the order of the changes.
+    /// The events of each relay, in order: whether it can carry media, the limits it has reached, and the layers it does not carry.
     private(set) var relayChanges: [RelayEvent] = []
     /// Passes credentials to the other end of a relay.
     var pass: (RelayID, _ attempt: UInt32, ICECredentials) -> Void = { _, _, _ in }

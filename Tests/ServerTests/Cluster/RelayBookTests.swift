@@ -121,7 +121,7 @@ struct RelayBookTests {
         case connects, breaks
     }
 
-    /// Returns what is reported after each of the events, without what is empty.
+    /// Returns the reports after each event, without empty ones.
     private func reports(_ events: [Event]) -> [String] {
         var book = book
         _ = book.read([Self.first: node(loops: 1)])
@@ -146,7 +146,7 @@ struct RelayBookTests {
         #expect(reports(follower) == ["7 unreachable: 0 to 1-3 at [\"192.0.2.1:40000\"]"])
     }
 
-    @Test("a node that does not answer is reported as such, and if it answers later, what is wrong then")
+    @Test("a node that does not answer is reported, and a later answer without media is reported as unreachable")
     func unanswered() {
         let silent = (1...5 as ClosedRange<UInt32>).map { Event.begins($0) }
         // A late letter of an earlier attempt is no answer.
@@ -173,7 +173,7 @@ struct RelayBookTests {
         #expect(reports(flapping).isEmpty)
     }
 
-    @Test("only a change of a relay's state counts as news")
+    @Test("only a change of a relay's state is reported as one")
     func changes() {
         var book = book
         _ = book.read([Self.first: node(loops: 1)])
@@ -186,7 +186,7 @@ struct RelayBookTests {
         #expect(book.began(1, 1, of: Self.first).isEmpty && book.began(1, 0, of: Self.third).isEmpty)
     }
 
-    @Test("what is said late about a relay to an earlier life of a node has no effect")
+    @Test("late events about a relay to an earlier life of a node have no effect")
     func earlierLife() {
         var book = book
         _ = book.read([Self.first: node(loops: 1)])

@@ -8,7 +8,7 @@ import Testing
     private static let withOthers = ["kill", "drain", "restart", "letters posted", "letters received", "letters lost"]
     private static let acrossNodes = ["chat that spans nodes", "call that spans nodes"]
 
-    /// As below, but people stay on their nodes in rooms on other ones, and in chats and calls with people on other ones.
+    /// As below, but people stay on their nodes when they join rooms on other nodes, or chat with and call people on other nodes.
     @Test func randomEventsKeepTheRulesWhenRoomsSpanNodes() {
         let world = ClusterWorld(nodes: 3, seed: ModelRun.seed, spans: true) { $0.routesMedia = true }
         world.answersCalls = true

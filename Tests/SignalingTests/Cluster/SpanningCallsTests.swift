@@ -5,7 +5,7 @@ import Wire
 
 @testable import Signaling
 
-/// With relays, contacts on two nodes call each other from where they are. The call and its session are on the caller's node.
+/// With relays, contacts on two nodes call each other without moving. The call and its session are on the caller's node.
 @Suite struct SpanningCallsTests {
     let world = ClusterWorld(nodes: 3, spans: true) { $0.routesMedia = true }
     private let ada = IdentityID(high: 1, low: 1)

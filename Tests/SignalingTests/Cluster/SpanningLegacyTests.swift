@@ -20,7 +20,8 @@ import Wire
         return client
     }
 
-    /// A stranger who looks for a text chat, and so keeps the hall where it is. RouletteTok's clients look for one with video.
+    /// A stranger who looks for a text chat. RouletteTok's clients look for a video chat, so this stranger is never matched, and keeps the
+    /// hall on their node.
     private func holdHall(at node: Int) -> ClusterClient {
         let client = arrive(at: node)
         client.say(.roulette(.start(.init(mode: .text))))

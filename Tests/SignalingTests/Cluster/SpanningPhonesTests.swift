@@ -45,7 +45,7 @@ import Wire
         return admission.session
     }
 
-    /// What a node answers to the call with which a phone gets its token.
+    /// Returns the node's answer to a phone's request for a token.
     private func check(at node: Int) -> OperatorReply? {
         let stage = world.nodes[node - 1].stage
         let place = PerchPlace(envelope: .flat, domain: "d", application: "a", room: "lunch", user: "iPhone")

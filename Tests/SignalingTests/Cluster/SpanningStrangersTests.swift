@@ -19,7 +19,8 @@ import Wire
         return client
     }
 
-    /// A stranger who looks for a text chat. The others look for one with video, so this one stays alone, and keeps the hall where it is.
+    /// A stranger who looks for a text chat. The others look for a video chat, so this stranger is never matched, and keeps the hall on
+    /// their node.
     private func holdHall(at node: Int) -> ClusterClient {
         let client = arrive(at: node)
         client.say(.roulette(.start(.init(mode: .text))))

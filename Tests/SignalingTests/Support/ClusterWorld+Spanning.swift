@@ -3,12 +3,12 @@ import Wire
 
 @testable import Signaling
 
-/// What must be true of strangers, calls and their media after calm, on whichever nodes they are.
+/// Invariants of strangers, calls and their media in calm times, whichever nodes they are on.
 extension ClusterWorld {
     var spanningFaults: [String] { strangerFaults + callFaults + streamFaults }
 
-    /// What pools, people and matches do not agree about: entries whose person does not know of them, people who wait without an entry,
-    /// and the same for matches.
+    /// Inconsistencies between pools, people and matches: entries that their person does not have, people who wait without an entry, and
+    /// the same for matches.
     private var strangerFaults: [String] {
         var faults: [String] = []
         var (waiting, chatting) = strangers
@@ -45,7 +45,7 @@ extension ClusterWorld {
         return (waiting, chatting)
     }
 
-    /// What calls and people do not agree about: parts in calls that no node has, and callees on other nodes who do not know of a call.
+    /// Inconsistencies between calls and people: people in calls that no node has, and callees on other nodes who do not have the call.
     private var callFaults: [String] {
         var parts: [CallID: Set<IdentityID>] = [:]
         for node in live {

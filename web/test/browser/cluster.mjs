@@ -1,4 +1,4 @@
-// Servers that are nodes of one cluster, with a PostgreSQL and a Redis of their own.
+// Servers that are nodes of one cluster, with a separate PostgreSQL and Redis.
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { access, copyFile, mkdir, readdir } from 'node:fs/promises';
@@ -33,7 +33,7 @@ export async function serveCluster(t, count) {
     nodes.push(Object.assign(node, { metricsPort }));
   }
   await Promise.all(nodes.map((node, index) => until(`the relays of node ${index + 1} are connected`, async () => {
-    // The port of the metrics can open later than the other one.
+    // The metrics port can open later than the main port.
     const connected = await metric(node, 'confab_cluster_relays{state="connected"}').catch(({ message }) => { throw new NotYet(message); });
     if (connected !== count - 1) throw new NotYet(`${connected} are`);
     return true;

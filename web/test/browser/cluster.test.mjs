@@ -1,4 +1,4 @@
-// Two people of one room on two nodes of a cluster, whose media crosses between the nodes.
+// Two people in one room, on two nodes of a cluster. Their media crosses between the nodes.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sharedBrowsers } from './browsers.mjs';
@@ -10,7 +10,7 @@ import { assertNoComplaints } from './stranger.mjs';
 const { chromium } = sharedBrowsers();
 const room = 'garden';
 
-test('two people of one room on two nodes of a cluster see and hear each other, and chat', async (t) => {
+test('two people in one room, on two nodes of a cluster, see and hear each other, and chat', async (t) => {
   const nodes = await serveCluster(t, 2);
   const browser = await chromium();
   const one = await come(t, browser, nodes[0].url, { name: 'Ann', color: 'red', room });

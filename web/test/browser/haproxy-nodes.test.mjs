@@ -97,7 +97,7 @@ test('HAProxy sends clients to the node they name, none to a node that is not re
     }
   }
 
-  // So do the WebSockets of PerchRTC's clients, in a token. Its protocol is off at n2, too, and the answer to this request differs.
+  // WebSockets of PerchRTC's clients name the node in a token. The protocol is off on n2, so the two nodes answer this request differently.
   const type = async (at, path) => (await fetch(`http://127.0.0.1:${at}${path}`)).headers.get('content-type');
   for (const path of ['/xirsys/ws/n', '/xirsys/ws/v2/n']) {
     const [on, off] = [await type(first.port, `${path}1-x`), await type(second.port, `${path}1-x`)];

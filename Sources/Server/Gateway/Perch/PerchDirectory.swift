@@ -40,7 +40,7 @@ final class PerchDirectory {
         let application = PerchClient.application(place, address: gateway.limitingText(address), project)
         _ = try await gateway.runner.ask(.check(application))
         var generator = SystemRandomNumberGenerator()
-        // The token is known only here, so the load balancer of a cluster must find this node by it.
+        // Only this node knows the token, so the token must lead the load balancer of a cluster to this node.
         let token = gateway.idPrefix + project.randomText(bytes: Self.tokenBytes, using: &generator)
         let now = gateway.runner.now
         let expiresAt = now + gateway.configuration.perch.tokenLifetime

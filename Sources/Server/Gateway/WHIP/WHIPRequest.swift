@@ -63,12 +63,11 @@ struct WHIPRequest: Equatable, Sendable {
         }
     }
 
-    /// Returns the redirect to the node of a cluster that has the session (RFC 9725 §4.5); nil for other errors, and if the request already
-    /// names that node. In that case, the load balancer does not pass requests on by `at`, and a client would follow the redirect without
-    /// end.
+    /// Returns the redirect to the node of a cluster that has the session (RFC 9725 §4.5). Nil for other errors, and if the request already
+    /// names that node: the load balancer then ignores `at`, and redirects would loop.
     ///
-    /// The URL is only a query, so that it keeps the path, also below one of a proxy, and this origin, because browsers send the
-    /// `Authorization` header to no other one.
+    /// The URL is only a query. So the path stays correct below a proxy's path prefix. The origin stays the same, too: browsers drop the
+    /// `Authorization` header if a redirect leads to another origin.
     func redirect(_ error: WireError) -> GateResponse? {
         guard error.code == .elsewhere, let node = error.at, node != self.node else { return nil }
         return GateResponse(status: 307, headers: ["Location": NodeQuery.reference(to: node)])

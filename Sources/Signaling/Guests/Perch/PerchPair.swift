@@ -95,8 +95,8 @@ extension ConnectionID {
     /// Returns a random id for a client of PerchRTC's protocol. It is higher than those of native clients, so that
     /// native clients are the polite peer and wait for its offer (protocol §4).
     ///
-    /// - Parameter node: the client's node, whose tag is at the beginning of the lower half; nil without a cluster. The id then has only
-    ///   24 random bits, so the caller must check that it is unused.
+    /// - Parameter node: the client's node; nil without a cluster. Its tag is at the beginning of the id's lower half. This leaves only 24
+    ///   random bits, so the caller must check that the id is unused.
     static func perch(at node: NodeTag?, using generator: inout some RandomNumberGenerator) -> ConnectionID {
         let random: UInt64 = generator.next()
         return ConnectionID(high: .max, low: node.map { $0.rawValue << 24 | random >> 40 } ?? random)
