@@ -26,6 +26,8 @@ export class NodesView {
     button('question-yes').addEventListener('click', () => answer(true));
     button('question-no').addEventListener('click', () => answer(false));
     this.#dialog.addEventListener('close', () => {
+      // The event comes some time after the closing. By then, the next question may be open.
+      if (this.#dialog.open) return;
       answer(false);
       this.#focusRow();
     });

@@ -34,7 +34,7 @@ export class CallView {
     // accept the call. For the same reason, Escape does not decline it.
     this.#dialog.addEventListener('cancel', (event) => event.preventDefault());
     this.#dialog.addEventListener('close', () => {
-      if (this.#wanted) this.#dialog.showModal();
+      if (this.#wanted && !this.#dialog.open) this.#dialog.showModal();
     });
   }
 

@@ -30,7 +30,10 @@ export class Dialogs {
   setUp({ kept }) {
     for (const name of names) {
       const dialog = this.#dialog(name);
-      dialog.addEventListener('close', () => { if (this.#state?.dialog === name) this.dispatch({ type: 'dialog', is: null }); });
+      // The event comes some time after the closing. By then, the dialog may be open again.
+      dialog.addEventListener('close', () => {
+        if (this.#state?.dialog === name && !dialog.open) this.dispatch({ type: 'dialog', is: null });
+      });
       dialog.querySelector('[data-close]')?.addEventListener('click', () => dialog.close());
     }
     this.#setUpInvite();
@@ -132,7 +135,9 @@ export class Dialogs {
   #setUpQuestion() {
     byId('question-form', HTMLFormElement).addEventListener('submit', () => this.dispatch({ type: 'answer', ban: input('ban').checked }));
     button('question-no').addEventListener('click', () => this.#question.close());
-    this.#question.addEventListener('close', () => { if (this.#state?.question) this.dispatch({ type: 'unask' }); });
+    this.#question.addEventListener('close', () => {
+      if (this.#state?.question && !this.#question.open) this.dispatch({ type: 'unask' });
+    });
   }
 
   /** @param {State} state */
