@@ -65,5 +65,10 @@ let package = Package(
             ],
             swiftSettings: settings
         ),
+        // Only the random numbers, so that it needs no OpenSSL.
+        .target(name: "TestSupport", swiftSettings: settings),
+        // `Simulation` in it is the simulated population of the tests of `Signaling`.
+        .executableTarget(
+            name: "Population", dependencies: ["Cluster", "Signaling", "TestSupport", "Wire"], swiftSettings: settings),
     ]
 )

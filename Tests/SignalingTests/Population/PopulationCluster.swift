@@ -64,7 +64,7 @@ final class PopulationCluster {
     /// For each receiver and sender.
     private var unpackers: [[LetterUnpacker]]
 
-    init(nodes: Int, people: Int, seed: UInt64, at now: Timestamp) {
+    init(nodes: Int, people: Int, seed: UInt64, project: Project, at now: Timestamp) {
         self.now = now
         var random = SeededGenerator(seed: seed)
         var rules = Rules()
@@ -75,10 +75,10 @@ final class PopulationCluster {
         self.tags = tags
         hubs = tags.map { tag in
             Hub(
-                hubSettings: HubSettings(rules: rules, project: Stage.project, version: "test", tag: tag),
+                hubSettings: HubSettings(rules: rules, project: project, version: "test", tag: tag),
                 generator: SeededGenerator(seed: random.next()))
         }
-        storage = PopulationStorage(people: people, project: Stage.project)
+        storage = PopulationStorage(people: people, project: project)
         unpackers = Array(repeating: Array(repeating: LetterUnpacker(), count: nodes), count: nodes)
     }
 

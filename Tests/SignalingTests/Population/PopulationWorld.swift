@@ -27,14 +27,15 @@ final class PopulationWorld {
     private(set) var isCalm = false
 
     /// - Parameters:
+    ///   - nodes: at most 200.
     ///   - people: rounded down to whole blocks of `PopulationHabit`.
     ///   - duration: how long the simulation lasts at most.
-    init(nodes: Int, people: Int, seed: UInt64, for duration: Duration) {
+    init(nodes: Int, people: Int, seed: UInt64, project: Project, for duration: Duration) {
         let count = max(1, people / PopulationHabit.block) * PopulationHabit.block
         (self.seed, self.count) = (seed, count)
         random = SeededGenerator(seed: seed)
         let start = Timestamp(milliseconds: 1_790_000_000_000)
-        cluster = PopulationCluster(nodes: nodes, people: count, seed: seed &+ 1, at: start)
+        cluster = PopulationCluster(nodes: nodes, people: count, seed: seed &+ 1, project: project, at: start)
         residents = Array(repeating: PopulationResident(), count: count)
         alarms = PopulationAlarms(from: start, for: duration)
     }
