@@ -61,7 +61,7 @@ class Talkers:
 
 
 def quantile(times, share):
-    """The time in milliseconds that this share of the signals did not exceed."""
+    """The time in milliseconds that this share of the times does not exceed."""
     ordered = sorted(times)
     return ordered[min(len(ordered) - 1, int(len(ordered) * share))] * 1000
 

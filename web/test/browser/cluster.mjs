@@ -13,14 +13,17 @@ import { NotYet, until } from './wait.mjs';
 /** What all nodes of a cluster share. */
 const keys = ['project.json', 'server.key', 'push.pem'];
 
+const relayed = 'confab_media_packets_relayed_total';
+
 /**
  * Starts nodes that run until the test ends, and waits until their media is connected.
  *
  * @param {import('node:test').TestContext} t
  * @param {number} count
+ * @param {Record<string, string | number>} [env] more settings of each node
  * @returns {Promise<Awaited<ReturnType<typeof serve>>[]>}
  */
-export async function serveCluster(t, count) {
+export async function serveCluster(t, count, env = {}) {
   const [storage, redis] = await Promise.all([startPostgres(t), startRedis(t)]);
   const nodes = [];
   for (let number = 1; number <= count; number += 1) {
@@ -29,6 +32,7 @@ export async function serveCluster(t, count) {
       CONFAB_CLUSTER_NODE: number, CONFAB_CLUSTER_REDIS: redis, CONFAB_CLUSTER_RELAYS: 'true', CONFAB_STORAGE_URL: storage,
       // One loop, so that there is one relay for each pair of nodes.
       CONFAB_MEDIA_LOOPS: 1, CONFAB_METRICS_ENABLED: 'true', CONFAB_METRICS_PORT: metricsPort,
+      ...env,
     }, { prepare: (data) => copyKeys(nodes[0]?.dataFolder, data) });
     nodes.push(Object.assign(node, { metricsPort }));
   }
@@ -52,6 +56,22 @@ export async function metric(node, name) {
   const answer = await fetch(`http://127.0.0.1:${node.metricsPort}/metrics`);
   const line = (await answer.text()).split('\n').find((text) => text.startsWith(`${name} `));
   return line && Number(line.slice(name.length + 1));
+}
+
+/**
+ * Waits until each node has sent more media to others. A page that was redirected is on the node of its partner, so no media would cross.
+ *
+ * @param {number} [by] the number of packets
+ */
+export function mediaCrosses(nodes, { by = 30 } = {}) {
+  return Promise.all(nodes.map(async (node) => {
+    const before = await metric(node, relayed) ?? 0;
+    return until(`${by} more packets cross from ${node.url} to another node`, async () => {
+      const more = (await metric(node, relayed) ?? 0) - before;
+      if (more < by) throw new NotYet(`${more} so far`);
+      return true;
+    });
+  }));
 }
 
 /** Starts PostgreSQL with only a socket in its own folder. Returns its URL. */

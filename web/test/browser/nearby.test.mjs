@@ -4,9 +4,9 @@ import { test } from 'node:test';
 import { sharedBrowsers } from './browsers.mjs';
 import {
   ann, approach, bob, call, cat, come, enter, find, findNobody, firstRow, isFree, isQuiet, lists, listsNot, moveTo, openMenu, places,
-  rings, rowsOf, says, serveNearby, turnTo,
+  rings, rowsOf, says, serveNearby, turnTo, turnUp,
 } from './neighbor.mjs';
-import { arrive, assertNoComplaints, assertNothingThrown, meet } from './stranger.mjs';
+import { arrive, assertNoComplaints, assertNothingThrown, keepInTouch, meet } from './stranger.mjs';
 import { testInFull } from './tier.mjs';
 
 const { chromium } = sharedBrowsers();
@@ -192,17 +192,10 @@ test('strangers who both press Keep in touch after a roulette chat find each oth
   const browser = await chromium();
   const [red, green] = await Promise.all(['red', 'green'].map((color) => arrive(t, browser, url, { color })));
   await meet([red, 'red'], [green, 'green']);
-  await red.click('button', 'Keep in touch');
-  await green.waitFor('the other person is notified', () => /would like to keep in touch/.test(document.getElementById('keep-words').textContent));
-  await green.click('button', 'Keep in touch');
-  await Promise.all([red, green].map((page) => page.find('link', 'Contacts')));
+  await keepInTouch(red, green);
   await red.click('button', 'Stop');
-  for (const page of [red, green]) {
-    await page.browser.control.send('Browser.grantPermissions', { origin: url, permissions: ['geolocation'], browserContextId: page.browserContextId });
-    await page.goto(`${url}/nearby`);
-  }
-  await enter(green, { name: 'Green', at: null });
-  await enter(red, { name: 'Red', at: null });
+  await turnUp(green, url, { name: 'Green' });
+  await turnUp(red, url, { name: 'Red' });
   await turnTo(red, 'contacts');
   await firstRow(red, 'contacts', { name: 'Green', online: 'yes' });
   await call(red, 'Green');

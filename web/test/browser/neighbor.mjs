@@ -104,6 +104,17 @@ export async function come(t, browser, url, { name, ...options }) {
   return page;
 }
 
+/**
+ * Comes from another page of the site, such as that of strangers, and goes online without a location.
+ *
+ * @param {{name: string}} options
+ */
+export async function turnUp(page, url, { name }) {
+  await allow(page, url, ['geolocation']);
+  await page.goto(`${url}/nearby`);
+  await enter(page, { name, at: null });
+}
+
 /** Waits until a person is in the list with this hint. */
 export function lists(page, name, hint = /within \d+ (miles|km)/) {
   return page.until(`${name} is in the list, ${hint}`, async () => {

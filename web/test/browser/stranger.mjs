@@ -74,10 +74,15 @@ export async function arrive(t, browser, url, { guest, ...options }) {
   return page;
 }
 
-/** Fills in the first screen, agrees to the rules and presses Start. */
-export async function begin(page, { name, textOnly = false } = {}) {
+/**
+ * Fills in the first screen, agrees to the rules and presses Start.
+ *
+ * @param {{name?: string, interests?: string[], textOnly?: boolean}} [options]
+ */
+export async function begin(page, { name, interests = [], textOnly = false } = {}) {
   if (textOnly) await page.click('radio', 'Text only');
   if (name) await page.fill('textbox', 'Name', name);
+  if (interests.length) await page.fill('textbox', 'Interests', `${interests.join(', ')},`);
   for (const handle of await page.query('checkbox')) {
     const box = new Element(page, handle, 'the checkbox of the rules');
     if (!await box.evaluate(function () { return this.checked; })) await box.click();
@@ -141,6 +146,14 @@ export function reads(page, text) {
     if (!log.includes(text)) throw new NotYet(`the chat is ${JSON.stringify(log)}`);
     return true;
   });
+}
+
+/** One presses Keep in touch, and then the other. Waits until they are contacts. */
+export async function keepInTouch(one, other) {
+  await one.click('button', 'Keep in touch');
+  await other.waitFor('the other person is notified', () => /would like to keep in touch/.test(document.getElementById('keep-words').textContent));
+  await other.click('button', 'Keep in touch');
+  await Promise.all([one, other].map((page) => page.find('link', 'Contacts')));
 }
 
 /** Checks that no page threw an error. Ignores errors on the console, because a browser logs one for each broken connection. */
