@@ -18,14 +18,16 @@ const keys = ['project.json', 'server.key', 'push.pem'];
  *
  * @param {import('node:test').TestContext} t
  * @param {number} count
+ * @param {Record<string, string | number>} [env] configuration of all nodes, as in `startServer`
  * @returns {Promise<Awaited<ReturnType<typeof serve>>[]>}
  */
-export async function serveCluster(t, count) {
+export async function serveCluster(t, count, env = {}) {
   const [storage, redis] = await Promise.all([startPostgres(t), startRedis(t)]);
   const nodes = [];
   for (let number = 1; number <= count; number += 1) {
     const metricsPort = await freePort();
     const node = await serve(t, {
+      ...env,
       CONFAB_CLUSTER_NODE: number, CONFAB_CLUSTER_REDIS: redis, CONFAB_CLUSTER_RELAYS: 'true', CONFAB_STORAGE_URL: storage,
       // One loop, so that there is one relay for each pair of nodes.
       CONFAB_MEDIA_LOOPS: 1, CONFAB_METRICS_ENABLED: 'true', CONFAB_METRICS_PORT: metricsPort,
