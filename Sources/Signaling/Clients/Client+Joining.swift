@@ -30,7 +30,7 @@ extension Client {
             return refuseJoin(re: re, error, match: nil, &context)
         }
         guard !sessions.contains(join.session) else {
-            return fail(WireError(.alreadyJoined, "This connection has already joined the session."), re: re, &context)
+            return fail(.inSession, re: re, &context)
         }
         guard sessions.count < context.rules.sessionsPerClient else {
             let error = WireError(

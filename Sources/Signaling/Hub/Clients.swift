@@ -11,6 +11,8 @@ struct Clients: Sendable {
     private var clients = Machines<Client>()
     private var legacyClients = Machines<LegacyClient>()
     private var perchClients = Machines<PerchClient>()
+    /// The number of the latest client of PerchRTC's protocol.
+    private var lastPerch: UInt64 = 0
     private var resources = Machines<MediaResource>()
     private var register = MediaResourceRegister()
     /// The clients on linked devices, keyed by the device's own identity, which differs from the identity of the
@@ -120,8 +122,11 @@ struct Clients: Sendable {
 
     /// Creates a client of PerchRTC's protocol. It cannot resume.
     mutating func makePerch(_ arrival: PerchArrival, _ context: inout Context) {
-        var id = ConnectionID.perch(at: context.tag, using: &context.random)
-        while perchClients.contains(id) { id = ConnectionID.perch(at: context.tag, using: &context.random) }
+        var id: ConnectionID
+        repeat {
+            lastPerch &+= 1
+            id = .perch(at: context.tag, number: lastPerch, using: &context.random)
+        } while perchClients.contains(id)
         sockets[arrival.socket] = id
         _ = perchClients.insert(PerchClient(arrival, id: id, &context), id)
     }

@@ -165,6 +165,9 @@ extension Hub {
         guard let own = context.tag else { return }
         var members: [(session: SessionID, client: ConnectionID)] = []
         sessions.forEach { session in
+            for client in session.early.clients where client.tag(unless: own) == tag {
+                members.append((session.id, client))
+            }
             guard session.distant[tag] != nil else { return }
             for client in session.order where client.tag(unless: own) == tag { members.append((session.id, client)) }
         }

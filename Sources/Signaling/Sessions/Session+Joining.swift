@@ -22,7 +22,7 @@ extension Session {
             return false
         }
         guard members[client] == nil else {
-            context.fail(WireError(.alreadyJoined, "This connection has already joined the session."), request)
+            context.fail(.inSession, request)
             return false
         }
         if let match = grant.match, let binding = bindings[match],
@@ -63,10 +63,37 @@ extension Session {
         remove(former, .networkDisconnected, &context)
     }
 
+    /// Whether this join was kept, because its match may open this home session soon. Answers another join of a client that waits.
+    private mutating func keepsEarly(
+        _ request: Request, _ identity: IdentityID, _ grant: SessionGrant, _ context: inout Context
+    ) -> Bool {
+        guard home != nil, context.spansNodes, let match = grant.match, bindings[match] == nil,
+            let own = context.tag, match.isOn(own), !endedMatches.contains(match)
+        else { return false }
+        guard !early.contains(request.client) else {
+            context.fail(.inSession, request)
+            return true
+        }
+        return early.add(request, identity, grant, for: match, now: context.now)
+    }
+
+    /// Carries out the joins that waited for this match.
+    mutating func joinEarly(_ match: MatchID, _ context: inout Context) {
+        for kept in early.take(for: match) { join(kept.request, kept.identity, kept.grant, &context) }
+    }
+
+    func refuse(_ joins: [EarlyJoins.Join], _ context: inout Context) {
+        for kept in joins {
+            let refused = ClientEvent.joinRefused(re: kept.request.re, .matchOfTokenEnded, match: kept.match)
+            context.tell(.client(kept.request.client, refused))
+        }
+    }
+
     mutating func join(
         _ request: Request, _ identity: IdentityID, _ grant: SessionGrant, _ context: inout Context
     ) {
         let client = request.client
+        guard !keepsEarly(request, identity, grant, &context) else { return }
         guard admits(grant, of: identity, request, &context) else { return }
         let isCharged: Bool
         do throws(WireError) { isCharged = try chargeArrival(context) } catch { return context.fail(error, request) }
@@ -114,6 +141,7 @@ extension Session {
 }
 
 extension WireError {
+    static let inSession = WireError(.alreadyJoined, "This connection has already joined the session.")
     /// The error for a join with the token of a match or call that is over.
     static let matchOfTokenEnded = WireError(
         .tokenMatchEnded, "The match or call for this token has ended. Start a new search or call.")

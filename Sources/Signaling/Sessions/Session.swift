@@ -131,6 +131,11 @@ public struct Session: Machine, Equatable, Sendable {
     /// When the mute of a session without members ends; nil while there are members, or if there is no mute.
     var muteUntil: Timestamp?
     var bindings: [MatchID: Binding] = [:]
+    /// The id that ties a legacy client's token to its connection, while this is that client's home session; otherwise nil.
+    private(set) var home: MatchID?
+    /// The latest matches in which others could join this home session.
+    private(set) var endedMatches = Client.RecentlyEnded()
+    var early = EarlyJoins()
     /// The match or call whose chat lines are kept in case of a report; nil if there is none.
     private var match: MatchID?
     private var lines: [ChatLine] = []
@@ -188,11 +193,14 @@ public struct Session: Machine, Equatable, Sendable {
     var nextTimeout: Timestamp? {
         return [
             transcriptUntil, revokedCheckAt, muteUntil, waits.first?.until, announceAt, automatic?.retryAt,
+            early.nextTimeout,
         ].compactMap { $0 }.min()
     }
 
     mutating func handleTimeout(_ context: inout Context) {
         checkWaits(&context)
+        let late = early.takeDue(now: context.now)
+        refuse(late, &context)
         announceChanges(&context)
         if let at = automatic?.retryAt, at <= context.now { recordAutomatically(&context) }
         if let at = revokedCheckAt, at <= context.now { forgetExpiredTokens(&context) }
@@ -226,7 +234,9 @@ public struct Session: Machine, Equatable, Sendable {
         case .returned(let client):
             setDropped(false, client, &context)
             renewWaits(of: client, context)
-        case .gone(let client, let reason): remove(client, reason, &context)
+        case .gone(let client, let reason):
+            early.remove(client)
+            remove(client, reason, &context)
         case .rosterAcknowledged(let client): rosterAcknowledged(client, &context)
         case .lagging(let client, let other): lagging(client, behind: other, &context)
         case .matchOpened(let match, let places, let call):
@@ -234,6 +244,7 @@ public struct Session: Machine, Equatable, Sendable {
             self.match = match
             bindings[match] = Binding(places: places, call: call)
             (lines, samples, reporters) = ([], SessionSamples(), nil)
+            joinEarly(match, &context)
         case .matchSpans(let match, let people): reporters = SpanningReporters(match: match, people: people)
         case .matchClosed(let match):
             if self.match == match {
@@ -241,8 +252,14 @@ public struct Session: Machine, Equatable, Sendable {
                 transcriptUntil = context.now + context.rules.reportWindow
             }
             close(match, &context)
-        case .homeOpened(let home): bindings[home] = Binding(places: 1)
-        case .homeClosed(let home): close(home, &context)
+        case .homeOpened(let home):
+            bindings[home] = Binding(places: 1)
+            self.home = home
+        case .homeClosed(let home):
+            self.home = nil
+            let unmatched = early.takeAll()
+            refuse(unmatched, &context)
+            close(home, &context)
         case .room(let event): handle(event, &context)
         case .operated(let operation, let socket): perform(operation, socket, &context)
         // Storage has deleted the mute with the project.
@@ -359,6 +376,7 @@ public struct Session: Machine, Equatable, Sendable {
     /// - Parameter reason: the reason sent to the other members.
     mutating func close(_ match: MatchID, as reason: GoneReason = .forceDisconnected, _ context: inout Context) {
         guard bindings.removeValue(forKey: match) != nil else { return }
+        if home != nil { endedMatches.remember(match) }
         let holders = order.filter { members[$0]?.match == match }
         for client in holders { context.tell(.client(client, .leftSession(id, .matchEnded))) }
         // Members who joined with other tokens stay, and must be notified of the departures.

@@ -34,6 +34,8 @@ import Wire
             #expect(response?.status == 307 && response?.headers.first(name: "Location") == "?at=n2", "\(path)")
             #expect(request.redirect(unavailable) == nil)
         }
+        let labeled = try #require(WHIPRequest(method: .POST, uri: "/whip/\(session)?a=1&at=n1&b=%26"))
+        #expect(labeled.redirect(elsewhere)?.headers.first(name: "Location") == "?a=1&b=%26&at=n2")
         let again = try #require(WHIPRequest(method: .POST, uri: "/whip/\(session)?at=n2"))
         #expect(again.redirect(elsewhere) == nil)
     }

@@ -58,14 +58,14 @@ import Wire
 
     @Test func clientsWithTheTagOfThisNodeOrWithoutATagAreOnThisNode() {
         var random = SystemRandomNumberGenerator()
-        let phone = ConnectionID.perch(at: Self.own, using: &random)
+        let phone = ConnectionID.perch(at: Self.own, number: 1, using: &random)
         #expect(effects(of: .client(phone, .deliver(.pong)), on: hub()).isEmpty)
         #expect(effects(of: .client(ConnectionID(high: 7, low: 7), .deliver(.pong)), on: hub()).isEmpty)
     }
 
     @Test func clientsOfPerchRTCHaveTheTagOfTheirNodeInTheLowerHalfOfTheirIDs() {
         var random = SystemRandomNumberGenerator()
-        let phone = ConnectionID.perch(at: Self.second, using: &random)
+        let phone = ConnectionID.perch(at: Self.second, number: .max, using: &random)
         #expect(phone.isPerch && phone.tag(unless: Self.own) == Self.second)
         let letter = Letter.client(phone, .deliver(.pong))
         #expect(effects(of: letter, on: hub()) == [.post(Self.second, letter)])

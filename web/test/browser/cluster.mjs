@@ -20,7 +20,7 @@ const relayed = 'confab_media_packets_relayed_total';
  *
  * @param {import('node:test').TestContext} t
  * @param {number} count
- * @param {Record<string, string | number>} [env] more settings of each node
+ * @param {Record<string, string | number>} [env] configuration of all nodes, as in `startServer`
  * @returns {Promise<Awaited<ReturnType<typeof serve>>[]>}
  */
 export async function serveCluster(t, count, env = {}) {
@@ -29,6 +29,7 @@ export async function serveCluster(t, count, env = {}) {
   for (let number = 1; number <= count; number += 1) {
     const metricsPort = await freePort();
     const node = await serve(t, {
+      ...env,
       CONFAB_CLUSTER_NODE: number, CONFAB_CLUSTER_REDIS: redis, CONFAB_CLUSTER_RELAYS: 'true', CONFAB_STORAGE_URL: storage,
       // One loop, so that there is one relay for each pair of nodes.
       CONFAB_MEDIA_LOOPS: 1, CONFAB_METRICS_ENABLED: 'true', CONFAB_METRICS_PORT: metricsPort,

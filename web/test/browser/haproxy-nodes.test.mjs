@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { test } from 'node:test';
-import { sampleOf, startHAProxy } from './haproxy.mjs';
+import { startHAProxyOfNodes } from './haproxy.mjs';
 import { WebSocket } from './remote-control.mjs';
-import { freePort, startServer } from './server.mjs';
+import { startServer } from './server.mjs';
 import { NotYet, until } from './wait.mjs';
 
 /** How long each server keeps a dropped connection, which the welcome says. It shows at which server a client is. */
@@ -60,13 +60,7 @@ test('HAProxy sends clients to the node they name, none to a node that is not re
     },
   })));
   t.after(() => Promise.all([first.close(), second.close()]));
-  const port = await freePort();
-  await startHAProxy(t, await sampleOf('haproxy.cfg', [
-    ['    log /dev/log local0\n    chroot /var/lib/haproxy\n    user haproxy\n    group haproxy\n', ''], ['    log global\n', ''],
-    ['    stats socket /run/haproxy/admin.sock mode 660 level operator\n', ''], ['maxconn 20000', 'maxconn 200'],
-    ['bind :443 ssl crt /etc/haproxy/chat.example.org.pem alpn http/1.1', `bind 127.0.0.1:${port}`],
-    ['192.0.2.11:8080', `127.0.0.1:${first.port}`], ['192.0.2.12:8080', `127.0.0.1:${second.port}`],
-  ]), port);
+  const port = await startHAProxyOfNodes(t, first, second);
   /** @type {Guest[]} */
   const guests = [];
   t.after(() => { for (const { socket } of guests) socket.terminate(); });

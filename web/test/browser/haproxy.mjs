@@ -7,7 +7,7 @@ import net from 'node:net';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { Child, removeFolder, temporaryFolder } from './process.mjs';
-import { repository } from './server.mjs';
+import { freePort, repository } from './server.mjs';
 import { NotYet, until } from './wait.mjs';
 
 const env = { ...process.env, PATH: `${process.env.PATH}:/usr/sbin:/sbin` };
@@ -46,4 +46,23 @@ export async function startHAProxy(t, text, port) {
     socket.destroy();
     return true;
   });
+}
+
+/**
+ * Runs HAProxy with the sample for several servers, in front of two, until the end of the test.
+ *
+ * @param {import('node:test').TestContext} t
+ * @param {{port: number}} first
+ * @param {{port: number}} second
+ * @returns {Promise<number>} HAProxy's port
+ */
+export async function startHAProxyOfNodes(t, first, second) {
+  const port = await freePort();
+  await startHAProxy(t, await sampleOf('haproxy.cfg', [
+    ['    log /dev/log local0\n    chroot /var/lib/haproxy\n    user haproxy\n    group haproxy\n', ''], ['    log global\n', ''],
+    ['    stats socket /run/haproxy/admin.sock mode 660 level operator\n', ''], ['maxconn 20000', 'maxconn 200'],
+    ['bind :443 ssl crt /etc/haproxy/chat.example.org.pem alpn http/1.1', `bind 127.0.0.1:${port}`],
+    ['192.0.2.11:8080', `127.0.0.1:${first.port}`], ['192.0.2.12:8080', `127.0.0.1:${second.port}`],
+  ]), port);
+  return port;
 }

@@ -1,6 +1,6 @@
 // Clients with aiortc in a routed session, and pages at the other end.
 import { colorName, colors } from './media.mjs';
-import { PythonPeer } from './python-peer.mjs';
+import { python, PythonPeer } from './python-peer.mjs';
 import { serve } from './stranger.mjs';
 import { NotYet, until } from './wait.mjs';
 
@@ -29,6 +29,13 @@ export async function open(t, launch, { server, session, token }, role, options 
 export class MediaPeer extends PythonPeer {
   /** The events after which nothing more is expected of the client. */
   faults = ['fault', 'failed'];
+
+  /** Starts a client that runs until the test ends. @param {string[]} args */
+  static async start(t, script, args, label) {
+    const peer = new this(await python('--peers-media'), [script, ...args], label);
+    t.after(() => peer.kill());
+    return peer;
+  }
 
   publish(color, hertz, codec = 'VP8') {
     this.do('publish', { color: colors[color], hertz, codec });

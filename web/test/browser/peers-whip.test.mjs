@@ -6,7 +6,6 @@ import test from 'node:test';
 import { sharedBrowsers } from './browsers.mjs';
 import { colors, framesRise, remoteVideo, seesColor, soundArrives } from './media.mjs';
 import { MediaPeer, open, routed } from './media-peer.mjs';
-import { python } from './python-peer.mjs';
 import { assertNoComplaints } from './stranger.mjs';
 import { testInFull } from './tier.mjs';
 import { NotYet, stopwatch, until } from './wait.mjs';
@@ -14,22 +13,16 @@ import { NotYet, stopwatch, until } from './wait.mjs';
 const { chromium, firefox } = sharedBrowsers();
 
 async function publisher(t, { server, session, token }, label = 'the publisher') {
-  return client(t, 'whip_client.py', [`${server.url}/whip/${session}`, await token('publisheronly')], label);
+  return Peer.start(t, 'whip_client.py', [`${server.url}/whip/${session}`, await token('publisheronly')], label);
 }
 
 /** A phone that is held upright. It offers what Safari offers. */
 async function phone(t, { server, session, token }) {
-  return client(t, 'whip_phone.py', [`${server.url}/whip/${session}`, await token('publisheronly')], 'the phone');
+  return Peer.start(t, 'whip_phone.py', [`${server.url}/whip/${session}`, await token('publisheronly')], 'the phone');
 }
 
 async function viewer(t, { server, session, token }, label = 'the viewer') {
-  return client(t, 'whep_client.py', [`${server.url}/whep/${session}`, await token('subscriber')], label);
-}
-
-async function client(t, script, args, label) {
-  const peer = new Peer(await python('--peers-media'), [script, ...args], label);
-  t.after(() => peer.kill());
-  return peer;
+  return Peer.start(t, 'whep_client.py', [`${server.url}/whep/${session}`, await token('subscriber')], label);
 }
 
 class Peer extends MediaPeer {

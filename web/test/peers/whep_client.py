@@ -3,8 +3,8 @@
     whep_client.py ENDPOINT TOKEN
 
 Commands: watch, trickle, restart, delete, ask (a method).
-Events: created (address, tag, links), connecting, connected, failed, picture and sound (of the watched stream), trickled,
-restarted, deleted, status, fault.
+Events: redirected (a URL), created (address, tag, links), connecting, connected, failed, picture and sound (of the
+watched stream), trickled, restarted, deleted, status, fault.
 """
 
 import asyncio

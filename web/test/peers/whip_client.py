@@ -4,7 +4,8 @@
 
 Commands: publish (color as [red, green, blue], hertz, codec, which is VP8 or H264), trickle, restart, delete, ask (a
 method).
-Events: created (address, tag, links), connecting, connected, failed, trickled, restarted, deleted, status, fault.
+Events: redirected (a URL), created (address, tag, links), connecting, connected, failed, trickled, restarted,
+deleted, status, fault.
 """
 
 import sys

@@ -17,6 +17,7 @@ from driven import obey, tell
 
 # Do not use the user's HTTP proxies for the local server.
 _opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+_MAX_REDIRECTS = 3
 
 
 class Refused(Exception):
@@ -35,6 +36,8 @@ class Resource:
         try:
             answer = await asyncio.to_thread(_opener.open, request)
         except urllib.error.HTTPError as error:
+            if error.code == 307:
+                return error.code, error.headers, ""
             raise Refused(f"{error.code} {error.read().decode()}") from None
         with answer:
             return answer.status, answer.headers, answer.read().decode()
@@ -49,11 +52,17 @@ class Resource:
 
         await connection.setLocalDescription(await connection.createOffer())
         offer = connection.localDescription.sdp
-        status, headers, answer = await self.request(
-            "POST", self.endpoint, offer, Content_Type="application/sdp")
+        endpoint = self.endpoint
+        for _ in range(_MAX_REDIRECTS + 1):
+            status, headers, answer = await self.request("POST", endpoint, offer, Content_Type="application/sdp")
+            if status != 307:
+                break
+            # RFC 9725 §4.5. urllib follows no redirects of a POST.
+            endpoint = urllib.parse.urljoin(endpoint, headers["Location"])
+            tell("redirected", endpoint)
         assert status == 201 and headers["Content-Type"] == "application/sdp", status
         # The location may be relative (RFC 9110 §10.2.2).
-        self.address = urllib.parse.urljoin(self.endpoint, headers["Location"])
+        self.address = urllib.parse.urljoin(endpoint, headers["Location"])
         self.tag = headers["ETag"]
         tell("created", {"address": self.address, "tag": self.tag, "links": headers.get_all("Link") or []})
         await connection.setRemoteDescription(RTCSessionDescription(answer, "answer"))

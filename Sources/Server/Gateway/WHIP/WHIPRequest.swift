@@ -19,6 +19,7 @@ struct WHIPRequest: Equatable, Sendable {
     var isWHIP: Bool
     /// The node of a cluster that the request names (`?at=n2`); nil if it names none.
     var node: String?
+    private let uri: String
 
     static let resources = "resources"
 
@@ -35,6 +36,7 @@ struct WHIPRequest: Equatable, Sendable {
         target = Self.target(isWHIP: isWHIP, Array(parts))
         self.method = method
         node = NodeQuery.name(in: uri)
+        self.uri = uri
     }
 
     private static func target(isWHIP: Bool, _ parts: [Substring]) -> Target {
@@ -70,7 +72,7 @@ struct WHIPRequest: Equatable, Sendable {
     /// `Authorization` header if a redirect leads to another origin.
     func redirect(_ error: WireError) -> GateResponse? {
         guard error.code == .elsewhere, let node = error.at, node != self.node else { return nil }
-        return GateResponse(status: 307, headers: ["Location": NodeQuery.reference(to: node)])
+        return GateResponse(status: 307, headers: ["Location": NodeQuery.reference(to: node, from: uri)])
     }
 
     /// Whether the target supports the method. RFC 9725 §4.2 allows no other methods.

@@ -92,14 +92,18 @@ struct PerchPair: Equatable, Sendable {
 }
 
 extension ConnectionID {
-    /// Returns a random id for a client of PerchRTC's protocol. It is higher than those of native clients, so that
-    /// native clients are the polite peer and wait for its offer (protocol §4).
+    /// Returns an id for a client of PerchRTC's protocol. It is higher than those of native clients, so that native clients are the polite
+    /// peer and wait for its offer (protocol §4).
     ///
-    /// - Parameter node: the client's node; nil without a cluster. Its tag is at the beginning of the id's lower half. This leaves only 24
-    ///   random bits, so the caller must check that the id is unused.
-    static func perch(at node: NodeTag?, using generator: inout some RandomNumberGenerator) -> ConnectionID {
-        let random: UInt64 = generator.next()
-        return ConnectionID(high: .max, low: node.map { $0.rawValue << 24 | random >> 40 } ?? random)
+    /// - Parameters:
+    ///   - node: the client's node; nil without a cluster. Its tag is at the beginning of the id's lower half. This leaves only 24 bits. If
+    ///     they were random, a client could soon get the id of one that has just left, and with it messages that are still in transit.
+    ///   - number: the number of the client on its node. After 2^24 clients, ids repeat, so the caller must check that the id is unused.
+    static func perch(
+        at node: NodeTag?, number: UInt64, using generator: inout some RandomNumberGenerator
+    ) -> ConnectionID {
+        guard let node else { return ConnectionID(high: .max, low: generator.next()) }
+        return ConnectionID(high: .max, low: node.rawValue << 24 | number & 0xFF_FFFF)
     }
 
     /// Whether this ID belongs to a client of PerchRTC's protocol. A random ID matches by chance only once in 2^64.

@@ -15,9 +15,11 @@ const files = {
  *
  * @param {import('node:test').TestContext} t
  * @param {number} port the server's port
+ * @param {object} [options]
+ * @param {number} [options.sdkPort] the port of the node of a cluster to which the site forwards the WebSockets of the SDK; default: `port`
  * @returns {Promise<string>} the address of the page
  */
-export async function startSite(t, port) {
+export async function startSite(t, port, { sdkPort = port } = {}) {
   /** @type {Set<import('node:net').Socket>} */
   const sockets = new Set();
   const site = http.createServer((request, response) => {
@@ -25,7 +27,9 @@ export async function startSite(t, port) {
     if (file) serve(response, file);
     else forward(request, response, port);
   });
-  site.on('upgrade', (request, socket, first) => sockets.add(tunnel(request, socket, first, port)));
+  site.on('upgrade', (request, socket, first) => {
+    sockets.add(tunnel(request, socket, first, request.url.startsWith('/v1/socket') ? sdkPort : port));
+  });
   site.listen(0, '127.0.0.1');
   await once(site, 'listening');
   t.after(() => {
