@@ -170,6 +170,10 @@ public struct Rules: Equatable, Sendable {
     /// How long a person without devices, who was only looked up, stays in memory. Until then, the person's devices are sent to
     /// this node, so it is short: only as long as it takes to place a call.
     public var clusterPersonIdle: Duration = .seconds(1)
+    /// How long another node may take to answer a client's request before the request fails.
+    public var distantRequestTimeout: Duration = .seconds(10)
+    /// How long the answer to a request that has failed is recognized when it comes late, so that what it opened is closed.
+    public var lateAnswerMemory: Duration = .seconds(60)
     /// How long a stranger waits in the pool of their own node before waiting in the hall.
     public var localWait: Duration = .milliseconds(300)
     /// The pause before a stranger who could not be sent there tries again.
