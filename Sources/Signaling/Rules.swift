@@ -174,8 +174,11 @@ public struct Rules: Equatable, Sendable {
     public var distantRequestTimeout: Duration = .seconds(10)
     /// How long the answer to a request that has failed is recognized when it comes late, so that what it opened is closed.
     public var lateAnswerMemory: Duration = .seconds(60)
-    /// How long a stranger waits in the pool of their own node before waiting in the hall.
+    /// How long a stranger waits in the pool of their own node before waiting in the hall, if going there may take a redirect.
     public var localWait: Duration = .milliseconds(300)
+    /// Maximum of that time if media can cross to other nodes, because nobody has to be redirected then. It is not zero: each entry in the
+    /// hall takes letters, and on a busy node most strangers meet within this time.
+    public var spanningHallWait: Duration = .milliseconds(25)
     /// The pause before a stranger who could not be sent there tries again.
     public var hallRetry: Duration = .seconds(1)
     /// How often a stranger who waits in the pool of another node asks where the hall is, and sends the entry again.

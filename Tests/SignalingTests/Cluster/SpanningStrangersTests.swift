@@ -127,6 +127,40 @@ import Wire
         judge()
     }
 
+    @Test func aStrangerLooksForAPartnerOnTheirNodeForAMoment() {
+        let holder = holdHall(at: 1)
+        let client = arrive(at: 2)
+        client.want(.chat)
+        world.pass(.milliseconds(20))
+        #expect(waitingCounts == [1, 1, 0])
+        world.pass(.milliseconds(80))
+        #expect(waitingCounts == [2, 0, 0] && client.redirects == 0 && !holder.isMatched)
+        judge()
+    }
+
+    @Test func nextFindsAStrangerOfAnotherNodeAsSoonAsOneOfTheSameNode() {
+        let clients = search(at: 1, 2)
+        let third = search(at: 3)[0]
+        #expect(!third.isMatched)
+        clients[1].say(.roulette(.next(.init())))
+        world.pass(.milliseconds(200))
+        #expect(third.isMatched && clients.count(where: \.isMatched) == 1)
+        world.pass(.seconds(1))
+        judge()
+    }
+
+    @Test func aStrangerWhoMayHaveToMoveLooksLongerOnTheirNode() {
+        let holder = holdHall(at: 1)
+        connect(2, to: [])
+        let client = arrive(at: 2)
+        client.want(.chat)
+        world.pass(.milliseconds(250))
+        #expect(waitingCounts == [1, 1, 0] && client.redirects == 0)
+        world.pass(.seconds(1))
+        #expect(client.redirects == 1 && client.node?.name == "n1" && !holder.isMatched)
+        judge()
+    }
+
     @Test func aPersonWithSeveralDevicesMeetsStrangersOfOtherNodesToo() {
         let identity = IdentityID(high: 3, low: 3)
         let (other, searching) = (world.arrive(identity, at: 2), world.arrive(identity, at: 2))
