@@ -172,8 +172,6 @@ public struct Rules: Equatable, Sendable {
     public var clusterPersonIdle: Duration = .seconds(1)
     /// How long another node may take to answer a client's request before the request fails.
     public var distantRequestTimeout: Duration = .seconds(10)
-    /// How long the answer to a request that has failed is recognized when it comes late, so that what it opened is closed.
-    public var lateAnswerMemory: Duration = .seconds(60)
     /// How long a stranger waits in the pool of their own node before waiting in the hall, if going there may take a redirect.
     public var localWait: Duration = .milliseconds(300)
     /// Maximum of that time if media can cross to other nodes, because nobody has to be redirected then. It is not zero: each entry in the

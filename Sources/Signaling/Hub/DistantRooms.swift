@@ -71,15 +71,17 @@ struct DistantRooms: Equatable, Sendable {
     /// Forgets the joins of a client that a node has not answered.
     mutating func forgetJoins(of client: ConnectionID, to tag: NodeTag) { joins.removeAll(of: client, to: tag) }
 
-    /// Forgets all joins that a node has not answered.
-    mutating func forgetJoins(to tag: NodeTag) { _ = joins.removeAll(to: tag) }
+    /// Forgets all joins that a node will not answer.
+    mutating func forgetJoins(to tag: NodeTag, isOver: Bool) { _ = joins.removeAll(to: tag, isOver: isOver) }
 
     /// Lets the joins fail that were not answered in time. Returns them.
-    mutating func failJoins(now: Timestamp, rememberUntil limit: Timestamp) -> [PostedRequests<RoomName>.Unanswered] {
-        joins.fail(now: now, rememberUntil: limit)
+    mutating func failJoins(
+        now: Timestamp, lookAgainAt next: Timestamp, isGone: (ConnectionID) -> Bool
+    ) -> [PostedRequests<RoomName>.Unanswered] {
+        joins.fail(now: now, lookAgainAt: next, isGone: isGone)
     }
 
-    /// When the next join fails or is forgotten; nil if there is none.
+    /// When to look at the next join; nil if there is none.
     var nextDeadline: Timestamp? { joins.nextDeadline }
 
     // MARK: Seats

@@ -107,8 +107,8 @@ struct DistantSessions: Equatable, Sendable {
     }
 
     /// A request was posted to a node, and its answer is not for the client.
-    mutating func failed(_ asked: Request, to node: NodeTag, rememberUntil limit: Timestamp) {
-        requests.insert(asked, .init(node: node, content: .other, until: limit, hasFailed: true))
+    mutating func failed(_ asked: Request, to node: NodeTag, lookAgainAt next: Timestamp) {
+        requests.insert(asked, .init(node: node, content: .other, until: next, hasFailed: true))
     }
 
     /// A node has answered a request. Returns the request; nil if it was not posted to that node.
@@ -120,20 +120,22 @@ struct DistantSessions: Equatable, Sendable {
 
     /// Lets the requests fail that were not answered in time. Returns them.
     mutating func failRequests(
-        now: Timestamp, rememberUntil limit: Timestamp
+        now: Timestamp, lookAgainAt next: Timestamp, isGone: (ConnectionID) -> Bool
     ) -> [PostedRequests<OpenRequest>.Unanswered] {
-        requests.fail(now: now, rememberUntil: limit)
+        requests.fail(now: now, lookAgainAt: next, isGone: isGone)
     }
 
-    /// When the next request fails or is forgotten; nil if there is none.
+    /// When to look at the next request; nil if there is none.
     var nextDeadline: Timestamp? { requests.nextDeadline }
 
     // MARK: Losing
 
     /// Forgets everything on a node. Returns it in a fixed order.
-    mutating func takeLost(_ node: NodeTag) -> Lost {
+    ///
+    /// - Parameter isOver: whether the node's life is over.
+    mutating func takeLost(_ node: NodeTag, isOver: Bool) -> Lost {
         var lost = Lost()
-        lost.requests = requests.removeAll(to: node)
+        lost.requests = requests.removeAll(to: node, isOver: isOver)
         for (client, entered) in visits.sorted(by: { $0.key < $1.key }) {
             for session in entered.sorted(by: { $0.text < $1.text }) where sessions[session]?.node == node {
                 lost.visits.append(.init(client: client, session: session))

@@ -180,7 +180,7 @@ extension Hub {
             }
             context.tell(.client(client, .expel(.placesUnavailable, .serviceRestart)))
         }
-        distant.forgetJoins(to: tag)
+        distant.forgetJoins(to: tag, isOver: isOver)
         for stream in distant.removeStreams(of: tag) { context.media(.unpublish(stream.id, by: stream.publisher)) }
         removeMembers(of: tag)
     }

@@ -117,7 +117,7 @@ extension Hub {
 
     /// A node is lost, or letters between it and this node were. The chats in which people of both nodes are end.
     mutating func distantSessionsLost(on tag: NodeTag, isOver: Bool) {
-        let lost = distantSessions.takeLost(tag)
+        let lost = distantSessions.takeLost(tag, isOver: isOver)
         for visit in lost.visits {
             context.tell(.client(visit.client, .leftSession(visit.session, .matchEnded)))
             let gone = SessionEvent.gone(visit.client, .networkDisconnected)

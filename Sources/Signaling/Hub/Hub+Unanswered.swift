@@ -5,6 +5,9 @@ import Wire
 // requests end earlier (`Hub+DistantRooms`, `Hub+DistantSessions`).
 
 extension Hub {
+    /// The time between two looks at the requests, because each look goes through all of them.
+    private static let lookInterval = Duration.milliseconds(250)
+
     /// A request was posted to a node. Returns when it fails if that node does not answer.
     mutating func deadlineForAnswer() -> Timestamp {
         let deadline = context.now + context.rules.distantRequestTimeout
@@ -17,17 +20,19 @@ extension Hub {
 
     /// Lets the requests fail that were not answered in time. Returns when to look again; nil if no request is known.
     mutating func failUnanswered() -> Timestamp? {
-        let limit = context.now + context.rules.lateAnswerMemory
-        for join in distant.failJoins(now: context.now, rememberUntil: limit) {
+        let next = context.now + context.rules.distantRequestTimeout
+        let isGone = { [clients] (client: ConnectionID) in !clients.contains(client) }
+        for join in distant.failJoins(now: context.now, lookAgainAt: next, isGone: isGone) {
             context.fail(.nodeSilent, join.asked)
             // The node handles this after the join, so the client does not stay there.
             context.post(.room(join.content, .gone(join.asked.client)), to: join.node)
         }
-        for request in distantSessions.failRequests(now: context.now, rememberUntil: limit) { fail(request) }
+        for request in distantSessions.failRequests(now: context.now, lookAgainAt: next, isGone: isGone) {
+            fail(request)
+        }
         let deadlines = [distant.nextDeadline, distantSessions.nextDeadline].compactMap(\.self)
         awaitsAnswers = !deadlines.isEmpty
-        // A request that is posted later schedules nothing, and must not fail too late.
-        return deadlines.min().map { min($0, context.now + context.rules.distantRequestTimeout) }
+        return deadlines.min().map { max($0, context.now + Self.lookInterval) }
     }
 
     private mutating func fail(_ request: PostedRequests<DistantSessions.OpenRequest>.Unanswered) {
@@ -53,8 +58,7 @@ extension Hub {
         let verb = SessionVerb.unpublish(.init(session: published.session, stream: published.stream.id))
         context.post(.session(published.session, .verb(client, re: published.re, verb)), to: node)
         // The client does not get the answer to this either.
-        let limit = context.now + context.rules.lateAnswerMemory
-        distantSessions.failed(Request(client, published.re), to: node, rememberUntil: limit)
+        distantSessions.failed(Request(client, published.re), to: node, lookAgainAt: deadlineForAnswer())
     }
 }
 

@@ -3,14 +3,14 @@ import Wire
 
 /// Requests of this node's clients that were posted to other nodes and are not answered.
 ///
-/// A request that is not answered in time fails. It is kept for some time after that, so that a late answer is recognized: the client does
-/// not get a second answer, and what the request opened on the other node is closed again. The budgets of clients and the limits of the
-/// post bound the number of requests.
+/// A request that is not answered in time fails. It is kept until it is answered, or until its client or the other node is gone. So a late
+/// answer is recognized: the client does not get a second answer, and what the request opened on the other node is closed again. The
+/// budgets of clients and the limits of the post bound the number of requests.
 struct PostedRequests<Content: Equatable & Sendable>: Equatable, Sendable {
     struct Posted: Equatable, Sendable {
         let node: NodeTag
         let content: Content
-        /// When the request fails or, if it has failed, when it is forgotten.
+        /// When the request fails or, if it has failed, when to look whether its client is gone.
         var until: Timestamp
         /// Whether the client has got an error, because the answer did not come in time.
         var hasFailed = false
@@ -54,32 +54,35 @@ struct PostedRequests<Content: Equatable & Sendable>: Equatable, Sendable {
         for (re, posted) in requests[client] ?? [:] where posted.node == node { remove(Request(client, re)) }
     }
 
-    /// Removes the requests that were posted to a node. Returns those that have not failed, in a fixed order.
-    mutating func removeAll(to node: NodeTag) -> [Unanswered] {
-        let gone = sorted { $0.node == node }
+    /// Removes the requests that were posted to a node which is lost, or letters to or from it. Returns those that have not failed, in a fixed
+    /// order.
+    ///
+    /// - Parameter isOver: whether the node's life is over. Otherwise it may still answer those that have failed.
+    mutating func removeAll(to node: NodeTag, isOver: Bool) -> [Unanswered] {
+        let gone = sorted { $0.node == node && (isOver || !$0.hasFailed) }
         for entry in gone { remove(entry.asked) }
         return gone.filter { !$0.posted.hasFailed }.map { Self.unanswered($0) }
     }
 
-    /// Lets the requests fail whose time is over, and forgets those that failed long ago. Returns the former in a fixed order.
+    /// Lets the requests fail whose time is over, and returns them in a fixed order. Forgets failed requests whose clients are gone.
     ///
-    /// - Parameter limit: until when late answers to them are recognized.
-    mutating func fail(now: Timestamp, rememberUntil limit: Timestamp) -> [Unanswered] {
+    /// - Parameter next: when to look at failed requests again.
+    mutating func fail(now: Timestamp, lookAgainAt next: Timestamp, isGone: (ConnectionID) -> Bool) -> [Unanswered] {
         let due = sorted { $0.until <= now }
         for entry in due {
-            guard !entry.posted.hasFailed else {
+            guard !isGone(entry.asked.client) else {
                 remove(entry.asked)
                 continue
             }
             var posted = entry.posted
-            (posted.until, posted.hasFailed) = (limit, true)
+            (posted.until, posted.hasFailed) = (next, true)
             insert(entry.asked, posted)
         }
         return due.filter { !$0.posted.hasFailed }.map { Self.unanswered($0) }
     }
 
-    /// When the next request fails or is forgotten; nil if there is none.
-    var nextDeadline: Timestamp? { requests.values.lazy.flatMap(\.values).map(\.until).min() }
+    /// When to look at the next request; nil if there is none.
+    var nextDeadline: Timestamp? { requests.values.compactMap { $0.values.map(\.until).min() }.min() }
 
     private func sorted(_ isIncluded: (Posted) -> Bool) -> [(asked: Request, posted: Posted)] {
         var found: [(asked: Request, posted: Posted)] = []

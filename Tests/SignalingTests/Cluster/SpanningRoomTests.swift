@@ -297,19 +297,23 @@ import Wire
         #expect(other.failures.map(\.code) == [.clusterUnavailable] && other.failures.allSatisfy(\.retryable))
         world.pass(.seconds(65))
         #expect(other.failures.count == 1 && other.isConnected)
+        #expect(world.nodes[1].stage.hub.distant.waits(connection), "the answer may still come")
+        other.leave()
+        world.pass(.seconds(15))
         #expect(!world.nodes[1].stage.hub.distant.waits(connection), "the join is forgotten")
         judge()
     }
 
-    @Test func aJoinThatIsAnsweredTooLateIsUndone() throws {
+    @Test(arguments: [11, 300]) func aJoinThatIsAnsweredTooLateIsUndone(after seconds: Int) throws {
         let (host, other, connection) = try silence()
         other.want(.room(RoomName("kitchen")!))
-        world.pass(.seconds(11))
+        world.pass(.seconds(seconds))
         #expect(other.failures.map(\.code) == [.clusterUnavailable])
         endSilence()
         #expect(!other.news.contains { if case .room(.joined) = $0 { true } else { false } })
         #expect(states(of: connection, seenBy: host) == [.connected, .left])
         #expect(world.nodes[1].stage.hub.distant.seat(of: connection) == nil)
+        #expect(!world.nodes[1].stage.hub.distant.waits(connection))
         other.want(.room(RoomName("kitchen")!))
         world.pass(.milliseconds(500))
         #expect(other.isInRoom)

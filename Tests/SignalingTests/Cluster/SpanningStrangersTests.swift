@@ -354,6 +354,9 @@ import Wire
         #expect(guest.openRequests == 0 && client.news.compactMap(\.errorCode) == [.clusterUnavailable])
         world.pass(.seconds(65))
         #expect(guest.places.isEmpty && client.isConnected)
+        #expect(world.nodes[1].stage.hub.distantSessions.waits(guest.connection), "the answer may still come")
+        client.leave()
+        world.pass(.seconds(15))
         #expect(!world.nodes[1].stage.hub.distantSessions.waits(guest.connection), "the join is forgotten")
     }
 
