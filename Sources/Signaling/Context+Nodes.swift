@@ -6,6 +6,11 @@ extension Context {
     /// Whether rooms, chats and calls can span nodes.
     var spansNodes: Bool { mediaNodes != nil }
 
+    /// How long a stranger waits in the pool of this node before waiting in the hall.
+    var hallWait: Duration {
+        mediaNodes?.isEmpty == false ? min(rules.localWait, rules.spanningHallWait) : rules.localWait
+    }
+
     /// Whether media can cross between this node and the given one. Always true for this node and for nil.
     func hasMedia(with node: NodeTag?) -> Bool {
         guard let node, node != tag else { return true }

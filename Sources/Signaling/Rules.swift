@@ -170,8 +170,13 @@ public struct Rules: Equatable, Sendable {
     /// How long a person without devices, who was only looked up, stays in memory. Until then, the person's devices are sent to
     /// this node, so it is short: only as long as it takes to place a call.
     public var clusterPersonIdle: Duration = .seconds(1)
-    /// How long a stranger waits in the pool of their own node before waiting in the hall.
+    /// How long another node may take to answer a client's request before the request fails.
+    public var distantRequestTimeout: Duration = .seconds(10)
+    /// How long a stranger waits in the pool of their own node before waiting in the hall, if going there may take a redirect.
     public var localWait: Duration = .milliseconds(300)
+    /// Maximum of that time if media can cross to other nodes, because nobody has to be redirected then. It is not zero: each entry in the
+    /// hall takes letters, and on a busy node most strangers meet within this time.
+    public var spanningHallWait: Duration = .milliseconds(25)
     /// The pause before a stranger who could not be sent there tries again.
     public var hallRetry: Duration = .seconds(1)
     /// How often a stranger who waits in the pool of another node asks where the hall is, and sends the entry again.

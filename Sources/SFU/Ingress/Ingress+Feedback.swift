@@ -75,6 +75,8 @@ extension Ingress {
                 if let block = encoding.statistics?.reportBlock(at: now) { blocks.append(block) }
             }
         }
+        // A relay carries many publishers of whom nothing arrives, and has heartbeats. An empty report shows a client that it is heard.
+        guard !blocks.isEmpty || !publisher.isRemote else { return }
         output.sendControl(to: publisher.link, on: path) { writer in
             RTCP.writeReceiverReport(sender: publisher.link.ownSSRC, blocks: blocks, to: &writer)
             RTCP.writeSourceDescription(ssrc: publisher.link.ownSSRC, cname: publisher.link.cname, to: &writer)

@@ -47,6 +47,8 @@ struct Call: Machine, Equatable, Sendable {
     private var ringsUntil = Timestamp(milliseconds: 0)
     /// Whether the call is in storage.
     private var isStored = false
+    /// Whether the callee has missed the call, which was restored. It ends when the caller is back, who then learns how it ended.
+    private var isMissed = false
     /// The time by which absent devices must reconnect after a server restart; nil if none is absent, or if the server
     /// was not restarted during the call.
     private var backBy: Timestamp?
@@ -116,6 +118,7 @@ struct Call: Machine, Equatable, Sendable {
             tell(.outgoing, .ringing(id, devices: devices), &context)
         case .outOfReach:
             if isRinging { end(.unreachable, .missed, &context) }
+        case .missed: isMissed = true
         case .accept(let identity, let video):
             guard isRinging, identity == callee.party.identity else { return }
             accept(video, &context)
@@ -252,7 +255,9 @@ struct Call: Machine, Equatable, Sendable {
         self[place].isAway = isAway
         if !caller.isAway, !callee.isAway { backBy = nil }
         if case .ringing(let devices) = state {
-            if !isAway { tell(place, .ringing(id, devices: devices), &context) }
+            guard !isAway else { return }
+            if isMissed, !caller.isAway { return end(.unreachable, nil, &context) }
+            tell(place, .ringing(id, devices: devices), &context)
         } else if since != nil {
             tell(place.other, .partnerAway(id, isAway), &context)
         }

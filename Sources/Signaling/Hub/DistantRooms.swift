@@ -27,15 +27,9 @@ struct DistantRooms: Equatable, Sendable {
         let publisher: ConnectionID
     }
 
-    /// A join that was posted to a node and is not answered.
-    private struct Join: Equatable, Sendable {
-        let tag: NodeTag
-        let room: RoomName
-    }
-
     private var seats: [ConnectionID: Seat] = [:]
-    /// The open joins of each client, keyed by the number of the request. A client's budget for joins limits them.
-    private var joins: [ConnectionID: [UInt64: Join]] = [:]
+    /// The joins that were posted to other nodes, with their rooms.
+    private var joins = PostedRequests<RoomName>()
     private var sessions: [SessionID: Session] = [:]
     private(set) var streams: [StreamID: Stream] = [:]
 
@@ -45,37 +39,50 @@ struct DistantRooms: Equatable, Sendable {
     /// Returns the clients that have a seat on this node or wait for its answer to a join, in a fixed order.
     func clients(on tag: NodeTag) -> [ConnectionID] {
         let seated = seats.filter { $0.value.tag == tag }.map(\.key)
-        let waiting = joins.filter { $0.value.values.contains { $0.tag == tag } }.map(\.key)
-        return Set(seated + waiting).sorted()
+        return Set(seated + joins.clients(waitingFor: tag)).sorted()
     }
 
     // MARK: Joins
 
-    /// A join was posted to a node.
-    mutating func posted(_ request: Request, for room: RoomName, to tag: NodeTag) {
-        joins[request.client, default: [:]][request.re] = Join(tag: tag, room: room)
+    /// A join was posted to a node, which must answer by the given time.
+    mutating func posted(_ request: Request, for room: RoomName, to tag: NodeTag, until: Timestamp) {
+        joins.insert(request, .init(node: tag, content: room, until: until))
     }
 
     /// Whether a join of this client is not answered.
-    func waits(_ client: ConnectionID) -> Bool { joins[client] != nil }
+    func waits(_ client: ConnectionID) -> Bool { joins.contains(client) }
 
     /// Whether this client is in that room on that node, waits in its lobby, or has an unanswered join for it.
     func expects(_ client: ConnectionID, in room: RoomName, on tag: NodeTag) -> Bool {
         if let seat = seats[client], seat.tag == tag, seat.name == room { return true }
-        return joins[client]?.values.contains(Join(tag: tag, room: room)) ?? false
+        return joins.posted(by: client).contains { $0.node == tag && $0.content == room && !$0.hasFailed }
     }
 
-    /// A node has answered a request.
-    mutating func answered(_ client: ConnectionID, re: UInt64?, by tag: NodeTag) {
-        guard let re, joins[client]?[re]?.tag == tag else { return }
-        joins[client]?[re] = nil
-        if joins[client]?.isEmpty == true { joins[client] = nil }
+    /// Whether a join of this client for that room on that node has failed, and its answer may still come.
+    func hasFailed(_ client: ConnectionID, in room: RoomName, on tag: NodeTag) -> Bool {
+        joins.posted(by: client).contains { $0.node == tag && $0.content == room && $0.hasFailed }
     }
 
-    /// Forgets the joins that a node has not answered.
-    mutating func forgetJoins(of client: ConnectionID, to tag: NodeTag) {
-        for (re, join) in joins[client] ?? [:] where join.tag == tag { answered(client, re: re, by: tag) }
+    /// A node has answered a request. Returns the request if it is a join.
+    mutating func answered(_ client: ConnectionID, re: UInt64?, by tag: NodeTag) -> PostedRequests<RoomName>.Posted? {
+        joins.remove(client, re: re, from: tag)
     }
+
+    /// Forgets the joins of a client that a node has not answered.
+    mutating func forgetJoins(of client: ConnectionID, to tag: NodeTag) { joins.removeAll(of: client, to: tag) }
+
+    /// Forgets all joins that a node will not answer.
+    mutating func forgetJoins(to tag: NodeTag, isOver: Bool) { _ = joins.removeAll(to: tag, isOver: isOver) }
+
+    /// Lets the joins fail that were not answered in time. Returns them.
+    mutating func failJoins(
+        now: Timestamp, lookAgainAt next: Timestamp, isGone: (ConnectionID) -> Bool
+    ) -> [PostedRequests<RoomName>.Unanswered] {
+        joins.fail(now: now, lookAgainAt: next, isGone: isGone)
+    }
+
+    /// When to look at the next join; nil if there is none.
+    var nextDeadline: Timestamp? { joins.nextDeadline }
 
     // MARK: Seats
 

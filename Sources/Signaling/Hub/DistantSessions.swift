@@ -16,11 +16,6 @@ struct DistantSessions: Equatable, Sendable {
         case other
     }
 
-    private struct Posted: Equatable, Sendable {
-        let node: NodeTag
-        let request: OpenRequest
-    }
-
     /// A session on another node, with the number of this node's clients in it.
     private struct Session: Equatable, Sendable {
         let node: NodeTag
@@ -29,14 +24,9 @@ struct DistantSessions: Equatable, Sendable {
 
     /// What ends when a node, or letters between it and this node, are lost.
     struct Lost: Equatable, Sendable {
-        var requests: [Open] = []
+        var requests: [PostedRequests<OpenRequest>.Unanswered] = []
         var visits: [Visit] = []
         var chats: [Chat] = []
-
-        struct Open: Equatable, Sendable {
-            let asked: Request
-            let request: OpenRequest
-        }
 
         struct Visit: Equatable, Sendable {
             let client: ConnectionID
@@ -55,8 +45,7 @@ struct DistantSessions: Equatable, Sendable {
     private(set) var chats: [MatchID: IdentityID] = [:]
     private var visits: [ConnectionID: Set<SessionID>] = [:]
     private var sessions: [SessionID: Session] = [:]
-    /// Keyed by the client and the number of the request. The budgets of clients and the limits of the post bound them.
-    private var requests: [ConnectionID: [UInt64: Posted]] = [:]
+    private var requests = PostedRequests<OpenRequest>()
 
     // MARK: Nodes
 
@@ -103,31 +92,50 @@ struct DistantSessions: Equatable, Sendable {
     // MARK: Requests
 
     /// Whether this client has an unanswered request.
-    func waits(_ client: ConnectionID) -> Bool { requests[client] != nil }
+    func waits(_ client: ConnectionID) -> Bool { requests.contains(client) }
 
-    mutating func posted(_ asked: Request, _ request: OpenRequest, to node: NodeTag) {
-        requests[asked.client, default: [:]][asked.re] = Posted(node: node, request: request)
+    /// Whether this client waits for the answer of a node to a join of this session.
+    func awaits(_ session: SessionID, _ client: ConnectionID, at node: NodeTag) -> Bool {
+        requests.posted(by: client).contains {
+            if case .join(session, _) = $0.content { $0.node == node && !$0.hasFailed } else { false }
+        }
+    }
+
+    /// A request was posted to a node, which must answer by the given time.
+    mutating func posted(_ asked: Request, _ request: OpenRequest, to node: NodeTag, until: Timestamp) {
+        requests.insert(asked, .init(node: node, content: request, until: until))
+    }
+
+    /// A request was posted to a node, and its answer is not for the client.
+    mutating func failed(_ asked: Request, to node: NodeTag, lookAgainAt next: Timestamp) {
+        requests.insert(asked, .init(node: node, content: .other, until: next, hasFailed: true))
     }
 
     /// A node has answered a request. Returns the request; nil if it was not posted to that node.
-    mutating func answered(_ client: ConnectionID, re: UInt64?, by node: NodeTag) -> OpenRequest? {
-        guard let re, let posted = requests[client]?[re], posted.node == node else { return nil }
-        requests[client]?[re] = nil
-        if requests[client]?.isEmpty == true { requests[client] = nil }
-        return posted.request
+    mutating func answered(
+        _ client: ConnectionID, re: UInt64?, by node: NodeTag
+    ) -> PostedRequests<OpenRequest>.Posted? {
+        requests.remove(client, re: re, from: node)
     }
+
+    /// Lets the requests fail that were not answered in time. Returns them.
+    mutating func failRequests(
+        now: Timestamp, lookAgainAt next: Timestamp, isGone: (ConnectionID) -> Bool
+    ) -> [PostedRequests<OpenRequest>.Unanswered] {
+        requests.fail(now: now, lookAgainAt: next, isGone: isGone)
+    }
+
+    /// When to look at the next request; nil if there is none.
+    var nextDeadline: Timestamp? { requests.nextDeadline }
 
     // MARK: Losing
 
     /// Forgets everything on a node. Returns it in a fixed order.
-    mutating func takeLost(_ node: NodeTag) -> Lost {
+    ///
+    /// - Parameter isOver: whether the node's life is over.
+    mutating func takeLost(_ node: NodeTag, isOver: Bool) -> Lost {
         var lost = Lost()
-        for (client, posted) in requests.sorted(by: { $0.key < $1.key }) {
-            for (re, request) in posted.sorted(by: { $0.key < $1.key }) where request.node == node {
-                lost.requests.append(.init(asked: Request(client, re), request: request.request))
-                _ = answered(client, re: re, by: node)
-            }
-        }
+        lost.requests = requests.removeAll(to: node, isOver: isOver)
         for (client, entered) in visits.sorted(by: { $0.key < $1.key }) {
             for session in entered.sorted(by: { $0.text < $1.text }) where sessions[session]?.node == node {
                 lost.visits.append(.init(client: client, session: session))

@@ -25,7 +25,7 @@ extension Hub {
             return false
         }
         guard application.applicant.client.tag(unless: own) == nil else { return false }
-        distant.posted(application.request, for: room, to: tag)
+        distant.posted(application.request, for: room, to: tag, until: deadlineForAnswer())
         context.post(letter, to: tag)
         return true
     }
@@ -42,15 +42,39 @@ extension Hub {
                     return false
                 }
                 guard admits(seat, of: client, from: tag) else {
-                    context.figures.unexpectedLetters += 1
+                    if distant.hasFailed(client, in: seat.name, on: tag) {
+                        // The join has failed, because this answer is late. Leave the room or its lobby again.
+                        context.post(.room(seat.name, .gone(client)), to: tag)
+                    } else {
+                        context.figures.unexpectedLetters += 1
+                    }
                     return false
                 }
+            } else if distant.seat(of: client)?.tag != tag {
+                // This is about a join that has failed. The client may be in another room by now.
+                return false
             }
             distant.sit(client, on: seat, at: tag)
-        case .deliver(let message) where distant.waits(client): distant.answered(client, re: message.re, by: tag)
-        case .joinRefused(let re, _, _): distant.answered(client, re: re, by: tag)
+        case .deliver(let message) where distant.waits(client):
+            return noteAnswer(to: client, re: message.re, from: tag, isRefusal: message.isError)
+        case .joinRefused(let re, _, _): return noteAnswer(to: client, re: re, from: tag, isRefusal: true)
         case .expel: distant.forgetJoins(of: client, to: tag)
         default: break
+        }
+        return true
+    }
+
+    /// Notes an answer of another node. Returns whether the client gets it.
+    private mutating func noteAnswer(
+        to client: ConnectionID, re: UInt64?, from tag: NodeTag, isRefusal: Bool
+    ) -> Bool {
+        guard let join = distant.answered(client, re: re, by: tag) else { return true }
+        guard !join.hasFailed else { return false }
+        // A client that joins has no seat, so this seat is from an earlier join that has failed.
+        if isRefusal, let seat = distant.seat(of: client), seat.tag == tag {
+            distant.leave(client)
+            context.tell(.client(client, .room(nil)))
+            context.post(.room(seat.name, .gone(client)), to: tag)
         }
         return true
     }
@@ -156,6 +180,7 @@ extension Hub {
             }
             context.tell(.client(client, .expel(.placesUnavailable, .serviceRestart)))
         }
+        distant.forgetJoins(to: tag, isOver: isOver)
         for stream in distant.removeStreams(of: tag) { context.media(.unpublish(stream.id, by: stream.publisher)) }
         removeMembers(of: tag)
     }
@@ -186,6 +211,10 @@ extension Hub {
             context.tell(.client(person.client, .expel(error, .serviceRestart)))
         }
     }
+}
+
+extension ServerMessage {
+    fileprivate var isError: Bool { if case .error = self { true } else { false } }
 }
 
 extension RoomEvent {

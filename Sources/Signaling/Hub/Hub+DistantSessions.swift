@@ -15,11 +15,11 @@ extension Hub {
                 let node = distantSessions.node(of: match, unless: own),
                 places?.isAsked(.person(identity)) != true
             else { return nil }
-            distantSessions.posted(Request(client, re), .join(id, match), to: node)
+            distantSessions.posted(Request(client, re), .join(id, match), to: node, until: deadlineForAnswer())
             return node
         case .report(let report, let client, let re):
             guard let node = distantSessions.node(of: report.match, unless: own) else { return nil }
-            distantSessions.posted(Request(client, re), .report(id, report), to: node)
+            distantSessions.posted(Request(client, re), .report(id, report), to: node, until: deadlineForAnswer())
             return node
         case .sampled(let match, _, _), .judged(let match, _, _):
             return distantSessions.node(of: match, unless: own)
@@ -28,7 +28,8 @@ extension Hub {
         guard let client = event.client, let node = distantSessions.node(of: id, with: client) else { return nil }
         switch event {
         case .gone: distantSessions.leave(client, id)
-        case .verb(_, let re, _): distantSessions.posted(Request(client, re), .other, to: node)
+        case .verb(_, let re, _):
+            distantSessions.posted(Request(client, re), .other, to: node, until: deadlineForAnswer())
         default: break
         }
         return node
@@ -39,15 +40,35 @@ extension Hub {
         switch event {
         case .deliver(.session(.joined(let joined))): return hasJoined(client, joined, at: tag)
         case .deliver(let message) where distantSessions.waits(client):
-            guard case .report(_, let report)? = distantSessions.answered(client, re: message.re, by: tag),
-                case .error(let failure) = message, let re = failure.re
-            else { return true }
-            store(report, Request(client, re))
-            return false
-        case .joinRefused(let re, _, _): _ = distantSessions.answered(client, re: re, by: tag)
+            guard let answered = distantSessions.answered(client, re: message.re, by: tag) else { return true }
+            return noteAnswer(message, to: client, answered, from: tag)
+        case .joinRefused(let re, _, _): return distantSessions.answered(client, re: re, by: tag)?.hasFailed != true
         case .leftSession(let session, _, _):
             if distantSessions.node(of: session) == tag { distantSessions.leave(client, session) }
         default: break
+        }
+        return true
+    }
+
+    /// Notes the answer of another node to a request. Returns whether the client gets the answer.
+    private mutating func noteAnswer(
+        _ message: ServerMessage, to client: ConnectionID,
+        _ request: PostedRequests<DistantSessions.OpenRequest>.Posted, from tag: NodeTag
+    ) -> Bool {
+        guard !request.hasFailed else {
+            undo(message, for: client, at: tag)
+            return false
+        }
+        guard case .error(let failure) = message, let re = failure.re else { return true }
+        switch request.content {
+        case .report(_, let report):
+            store(report, Request(client, re))
+            return false
+        case .join(let session, _):
+            // An earlier join has failed, and its answer was late. Without this, no further join could succeed.
+            let isIn = distantSessions.node(of: session, with: client) != nil
+            if failure.error.code == .alreadyJoined, !isIn { leave(session, client, at: tag) }
+        case .other: break
         }
         return true
     }
@@ -58,12 +79,17 @@ extension Hub {
         if let seat = distant.seat(of: client), seat.tag == tag, seat.session == joined.session { return true }
         // After letters were lost, this node has answered the request itself.
         guard let request = distantSessions.answered(client, re: joined.re, by: tag) else { return false }
-        if case .join(joined.session, _) = request {
+        guard !request.hasFailed else {
+            // The answer is late. If the client joins again, the node has removed it before.
+            if !distantSessions.awaits(joined.session, client, at: tag) { leave(joined.session, client, at: tag) }
+            return false
+        }
+        if case .join(joined.session, _) = request.content {
             distantSessions.enter(client, joined.session, at: tag)
             return true
         }
         context.figures.unexpectedLetters += 1
-        if case .report(_, let report) = request {
+        if case .report(_, let report) = request.content {
             store(report, Request(client, joined.re))
         } else {
             context.fail(.placesUnavailable, Request(client, joined.re))
@@ -72,7 +98,7 @@ extension Hub {
     }
 
     /// Stores a report without the chat lines, because the node of the match cannot add them.
-    private mutating func store(_ report: Report, _ request: Request) {
+    mutating func store(_ report: Report, _ request: Request) {
         context.persist(.report(report))
         context.ok(request)
     }
@@ -91,14 +117,14 @@ extension Hub {
 
     /// A node is lost, or letters between it and this node were. The chats in which people of both nodes are end.
     mutating func distantSessionsLost(on tag: NodeTag, isOver: Bool) {
-        let lost = distantSessions.takeLost(tag)
+        let lost = distantSessions.takeLost(tag, isOver: isOver)
         for visit in lost.visits {
             context.tell(.client(visit.client, .leftSession(visit.session, .matchEnded)))
             let gone = SessionEvent.gone(visit.client, .networkDisconnected)
             if !isOver { context.post(.session(visit.session, gone), to: tag) }
         }
         for open in lost.requests {
-            switch open.request {
+            switch open.content {
             case .join(_, let match):
                 let refused = ClientEvent.joinRefused(re: open.asked.re, .matchOfTokenEnded, match: match)
                 context.tell(.client(open.asked.client, refused))

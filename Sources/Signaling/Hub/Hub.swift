@@ -32,6 +32,8 @@ public struct Hub: Sendable {
     var distant = DistantRooms()
     /// The chats and calls on other nodes that people of this node take part in.
     var distantSessions = DistantSessions()
+    /// Whether a timer will look at the requests that other nodes have not answered.
+    var awaitsAnswers = false
     /// What the other nodes of the cluster have.
     var others = ClientCounts()
 
@@ -167,6 +169,7 @@ public struct Hub: Sendable {
             wakePlaces(at: timer.at)
             return nil
         case .lostContacts: return refreshNextContacts()
+        case .postedRequests: return failUnanswered()
         }
     }
 }
@@ -188,6 +191,7 @@ struct Timers: Sendable {
         case deviceCodes
         case places
         case lostContacts
+        case postedRequests
     }
 
     /// One scheduled wake-up.

@@ -37,6 +37,8 @@ public enum CallEvent: Equatable, Sendable {
     case rings(devices: Int)
     /// No device of the callee is still ringing, and none can receive a push notification.
     case outOfReach
+    /// The callee has missed this call, because the former node was lost. This node has restored it, and nobody can accept it.
+    case missed
     /// The callee accepts the call, with or without video.
     case accept(IdentityID, video: Bool)
     // From either person.

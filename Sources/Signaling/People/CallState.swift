@@ -146,7 +146,12 @@ extension CallState {
 
     mutating func handle(_ event: PersonCallEvent, _ snapshot: PersonSnapshot, _ context: inout Context) {
         switch event {
-        case .restored(let call): if !hasEnded(call.id) { restore(call, snapshot, context) }
+        case .restored(let call):
+            if !hasEnded(call.id) {
+                restore(call, snapshot, context)
+            } else if call.callee == snapshot.id, call.acceptedAt == nil {
+                context.tell(.call(call.id, .missed))
+            }
         case .located(let call, let home, let client, let re):
             located(call, home, Request(client, re), snapshot, &context)
         case .readmitted(let call, let client, let re):

@@ -165,7 +165,7 @@ struct RouletteState: Equatable, Sendable {
         context.tell(.pool(.enter(entry(of: search, snapshot, snapshot.blocks.all, context))))
         // A legacy client cannot be redirected, so it asks only if it might wait in the hall without moving.
         let asks = context.tag != nil && (context.spansNodes || !isLegacy(search, snapshot))
-        hallAt = asks ? context.now + context.rules.localWait : nil
+        hallAt = asks ? context.now + context.hallWait : nil
     }
 
     /// Whether this search is that of a legacy client.

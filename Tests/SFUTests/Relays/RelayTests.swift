@@ -117,6 +117,24 @@ struct RelayTests {
         #expect(room.router.counters.packetsRelayed == relayed)
     }
 
+    @Test("receiver reports cross only for publishers of whom something arrives")
+    func reports() throws {
+        let room = try SimulatedRoom(nodes: 2)
+        let clients = try room.clients(8, slots: 1)
+        let (near, far) = (room.server.address, room.servers[1].address)
+        var reports = 0
+        room.network.filter = { bytes, from, to in
+            // SRTCP does not encrypt the type of the first packet.
+            if from == far, to == near, bytes.count > 1, bytes[0] >> 6 == 2, bytes[1] == 201 { reports += 1 }
+            return true
+        }
+        room.run(5000)
+        #expect(reports == 0)
+        clients[1].subscribe(to: clients[0], video: false)
+        room.run(5000)
+        #expect((4...6).contains(reports))
+    }
+
     @Test("a stream crosses once for all subscribers of a node")
     func copies() throws {
         let room = try SimulatedRoom(nodes: 2)

@@ -16,6 +16,19 @@ import Wire
         #expect(clients.map(\.redirects).sorted() == [0, 1])
     }
 
+    @Test func aStrangerLooksForAPartnerOnTheirNodeBeforeARedirect() {
+        let world = ClusterWorld(nodes: 2)
+        world.arrive(at: 1).want(.chat)
+        world.pass(.seconds(1))
+        let client = world.arrive(at: 2)
+        world.pass(.milliseconds(50))
+        client.want(.chat)
+        world.pass(.milliseconds(250))
+        #expect(client.redirects == 0 && world.nodes[1].stage.hub.waitingCount == 1)
+        world.pass(.seconds(1))
+        #expect(client.redirects == 1 && client.isMatched)
+    }
+
     @Test func whoIsAloneInTheClusterStaysWhereTheyAre() {
         let world = ClusterWorld(nodes: 3)
         let client = world.arrive(at: 2)

@@ -205,7 +205,7 @@ import Wire
         judge()
     }
 
-    @Test func aCallThatTheCalleeHasMissedDoesNotRingThereAgainWhenTheirNodeContinuesIt() throws {
+    @Test func aCallThatTheCalleeHasMissedEndsForTheCallerWhenTheCalleesNodeContinuesIt() throws {
         let (first, second) = contacts()
         dial(first, bo)
         let call = try #require(first.call)
@@ -217,16 +217,30 @@ import Wire
         let other = world.arrive(bo, at: 2)
         other.appear(Appearance(name: "Bo"))
         rejoin(first, call: call)
-        #expect(first.node?.name == "n2" && first.call == call)
+        #expect(first.node?.name == "n2" && ends(first) == [.unreachable] && callCounts == [0, 0, 0])
         rejoin(second, call: call)
         #expect(!rings(other) && second.failures.map(\.code) == [.notFound])
         world.pass(.seconds(60))
-        #expect(ends(first) == [.unanswered] && ends(second) == [.missed] && ends(other) == [])
+        #expect(ends(first) == [.unreachable] && ends(second) == [.missed] && ends(other) == [])
         #expect(callCounts == [0, 0, 0])
         let logged = world.nodes.flatMap(\.stage.changes).compactMap { change -> CallOutcome? in
             if case .callLogged(let record, bo) = change { record.outcome } else { nil }
         }
         #expect(logged == [.missed])
+        #expect(world.shelf.archive.logs[ada]?.map(\.outcome) == [.unreachable])
+        judge()
+    }
+
+    @Test func aCallThatTheCalleeHasMissedIsCanceledIfTheCallerDoesNotComeBack() throws {
+        let (first, second) = contacts()
+        dial(first, bo)
+        world.heir = world.nodes[1]
+        world.kill(world.nodes[0])
+        first.leave()
+        world.pass(.seconds(5))
+        #expect(ends(second) == [.missed] && callCounts == [0, 1, 0])
+        world.pass(.seconds(60))
+        #expect(ends(second) == [.missed] && callCounts == [0, 0, 0])
         judge()
     }
 

@@ -251,6 +251,124 @@ import Wire
         judge()
     }
 
+    // MARK: Entering while the room's node does not answer
+
+    /// The room's node does not get letters. A client there is not in the room yet.
+    private func silence() throws -> (host: ClusterClient, other: ClusterClient, connection: ConnectionID) {
+        let host = enter(at: 1)
+        let other = world.arrive(at: 2)
+        world.pass(.milliseconds(500))
+        world.post.setAway(true, now: world.now)
+        return (host, other, try connection(other))
+    }
+
+    /// Letters arrive again, in the order in which they were posted.
+    private func endSilence() {
+        world.post.setAway(false, now: world.now)
+        world.pass(.seconds(5))
+    }
+
+    /// What someone in the room has seen of another client.
+    private func states(of connection: ConnectionID, seenBy host: ClusterClient) -> [RoomPresence] {
+        host.news.compactMap { message in
+            if case .room(.person(let person)) = message, person.connection == connection { person.state } else { nil }
+        }
+    }
+
+    @Test func aJoinThatIsAnsweredInTimeSucceeds() throws {
+        let (host, other, connection) = try silence()
+        other.want(.room(RoomName("kitchen")!))
+        world.pass(.seconds(7))
+        #expect(!other.isInRoom && other.failures.isEmpty)
+        endSilence()
+        world.pass(.seconds(10))
+        #expect(other.isInRoom && other.failures.isEmpty)
+        #expect(states(of: connection, seenBy: host) == [.connected])
+        #expect(!world.nodes[1].stage.hub.distant.waits(connection))
+        judge()
+    }
+
+    @Test func aJoinThatIsNeverAnsweredFails() throws {
+        let (_, other, connection) = try silence()
+        other.want(.room(RoomName("kitchen")!))
+        world.pass(.seconds(9))
+        #expect(other.failures.isEmpty)
+        world.pass(.seconds(2))
+        #expect(other.failures.map(\.code) == [.clusterUnavailable] && other.failures.allSatisfy(\.retryable))
+        world.pass(.seconds(65))
+        #expect(other.failures.count == 1 && other.isConnected)
+        #expect(world.nodes[1].stage.hub.distant.waits(connection), "the answer may still come")
+        other.leave()
+        world.pass(.seconds(15))
+        #expect(!world.nodes[1].stage.hub.distant.waits(connection), "the join is forgotten")
+        judge()
+    }
+
+    @Test(arguments: [11, 300]) func aJoinThatIsAnsweredTooLateIsUndone(after seconds: Int) throws {
+        let (host, other, connection) = try silence()
+        other.want(.room(RoomName("kitchen")!))
+        world.pass(.seconds(seconds))
+        #expect(other.failures.map(\.code) == [.clusterUnavailable])
+        endSilence()
+        #expect(!other.news.contains { if case .room(.joined) = $0 { true } else { false } })
+        #expect(states(of: connection, seenBy: host) == [.connected, .left])
+        #expect(world.nodes[1].stage.hub.distant.seat(of: connection) == nil)
+        #expect(!world.nodes[1].stage.hub.distant.waits(connection))
+        other.want(.room(RoomName("kitchen")!))
+        world.pass(.milliseconds(500))
+        #expect(other.isInRoom)
+        #expect(states(of: connection, seenBy: host) == [.connected, .left, .connected])
+        judge()
+    }
+
+    @Test func aClientThatJoinsAgainBeforeTheLateAnswerEntersTheRoom() throws {
+        let (host, other, connection) = try silence()
+        for _ in 0..<2 {
+            other.want(.room(RoomName("kitchen")!))
+            world.pass(.seconds(11))
+        }
+        other.want(.room(RoomName("kitchen")!))
+        world.pass(.seconds(1))
+        endSilence()
+        #expect(answers(other) == ["cluster_unavailable", "cluster_unavailable", "joined"] && other.isInRoom)
+        #expect(states(of: connection, seenBy: host).last == .connected)
+        #expect(world.nodes[1].stage.hub.distant.seat(of: connection)?.tag == world.nodes[0].tag)
+        _ = try joinSession(other)
+        other.leave()
+        host.leave()
+        world.pass(.seconds(61))
+        #expect(world.nodes.map { $0.stage.hub.roomCount } == [0, 0, 0])
+        judge()
+    }
+
+    @Test func aClientInAnotherRoomStaysThereWhenTheAnswerIsLate() throws {
+        let (host, other, connection) = try silence()
+        other.want(.room(RoomName("kitchen")!))
+        world.pass(.seconds(11))
+        other.want(.room(RoomName("cellar")!))
+        world.pass(.milliseconds(500))
+        #expect(other.isInRoom)
+        endSilence()
+        #expect(states(of: connection, seenBy: host) == [.connected, .left])
+        other.say(.room(.leave))
+        world.pass(.milliseconds(500))
+        #expect(answers(other) == ["cluster_unavailable", "joined", "ok"])
+        judge()
+    }
+
+    @Test func aClientThatLeavesIsAnsweredWhenItsJoinFails() throws {
+        let (host, other, connection) = try silence()
+        let guest = try #require(other.guest)
+        guest.say(.room(.join(RoomVerb.Join(name: RoomName("kitchen"), displayName: "Ada"))))
+        guest.say(.room(.leave))
+        world.pass(.seconds(11))
+        #expect(answers(other) == ["cluster_unavailable", "ok"])
+        endSilence()
+        #expect(answers(other) == ["cluster_unavailable", "ok"])
+        #expect(states(of: connection, seenBy: host) == [.connected, .left])
+        judge()
+    }
+
     // MARK: Media
 
     @Test func aStreamIsPublishedOnEachNodeWithMembersAndSubscriptionsAreThoseOfTheSubscribersNode() throws {

@@ -127,6 +127,40 @@ import Wire
         judge()
     }
 
+    @Test func aStrangerLooksForAPartnerOnTheirNodeForAMoment() {
+        let holder = holdHall(at: 1)
+        let client = arrive(at: 2)
+        client.want(.chat)
+        world.pass(.milliseconds(20))
+        #expect(waitingCounts == [1, 1, 0])
+        world.pass(.milliseconds(80))
+        #expect(waitingCounts == [2, 0, 0] && client.redirects == 0 && !holder.isMatched)
+        judge()
+    }
+
+    @Test func nextFindsAStrangerOfAnotherNodeAsSoonAsOneOfTheSameNode() {
+        let clients = search(at: 1, 2)
+        let third = search(at: 3)[0]
+        #expect(!third.isMatched)
+        clients[1].say(.roulette(.next(.init())))
+        world.pass(.milliseconds(200))
+        #expect(third.isMatched && clients.count(where: \.isMatched) == 1)
+        world.pass(.seconds(1))
+        judge()
+    }
+
+    @Test func aStrangerWhoMayHaveToMoveLooksLongerOnTheirNode() {
+        let holder = holdHall(at: 1)
+        connect(2, to: [])
+        let client = arrive(at: 2)
+        client.want(.chat)
+        world.pass(.milliseconds(250))
+        #expect(waitingCounts == [1, 1, 0] && client.redirects == 0)
+        world.pass(.seconds(1))
+        #expect(client.redirects == 1 && client.node?.name == "n1" && !holder.isMatched)
+        judge()
+    }
+
     @Test func aPersonWithSeveralDevicesMeetsStrangersOfOtherNodesToo() {
         let identity = IdentityID(high: 3, low: 3)
         let (other, searching) = (world.arrive(identity, at: 2), world.arrive(identity, at: 2))
@@ -272,6 +306,112 @@ import Wire
             if case .contact(.changed(let changed)) = $0 { !changed.person.online } else { false }
         }
         #expect(isOffline)
+        judge()
+    }
+
+    // MARK: Requests that the match's node does not answer
+
+    /// Letters arrive again, in the order in which they were posted.
+    private func endSilence() {
+        world.post.setAway(false, now: world.now)
+        world.pass(.seconds(5))
+    }
+
+    /// The number of members of a session on the first node; nil if it has none with this id.
+    private func memberCount(_ session: SessionID) -> Int? {
+        world.nodes[0].stage.hub.sessions.read(session) { $0.members.count }
+    }
+
+    /// A stranger has left the session of a match on the first node, and joins it again while that node gets no letters.
+    private func joinInSilence() throws -> (client: ClusterClient, guest: Guest, join: ClientMessage, SessionID) {
+        let client = search(at: 1, 2)[1]
+        let guest = try #require(client.guest)
+        let admission = try match(client).publish
+        guest.say(.session(.leave(.init(session: admission.session))))
+        world.pass(.milliseconds(500))
+        world.post.setAway(true, now: world.now)
+        let join = ClientMessage.session(.join(.init(session: admission.session, token: admission.token)))
+        guest.say(join)
+        return (client, guest, join, admission.session)
+    }
+
+    @Test func aJoinThatIsAnsweredInTimeSucceeds() throws {
+        let (client, guest, _, session) = try joinInSilence()
+        world.pass(.seconds(7))
+        #expect(guest.openRequests == 1)
+        endSilence()
+        world.pass(.seconds(10))
+        #expect(guest.openRequests == 0 && guest.places == [session] && memberCount(session) == 2)
+        #expect(!client.news.contains { $0.errorCode != nil })
+        judge()
+    }
+
+    @Test func aJoinThatIsNeverAnsweredFails() throws {
+        let (client, guest, _, _) = try joinInSilence()
+        world.pass(.seconds(9))
+        #expect(guest.openRequests == 1)
+        world.pass(.seconds(2))
+        #expect(guest.openRequests == 0 && client.news.compactMap(\.errorCode) == [.clusterUnavailable])
+        world.pass(.seconds(65))
+        #expect(guest.places.isEmpty && client.isConnected)
+        #expect(world.nodes[1].stage.hub.distantSessions.waits(guest.connection), "the answer may still come")
+        client.leave()
+        world.pass(.seconds(15))
+        #expect(!world.nodes[1].stage.hub.distantSessions.waits(guest.connection), "the join is forgotten")
+    }
+
+    @Test func aJoinThatIsAnsweredTooLateIsUndone() throws {
+        let (client, guest, join, session) = try joinInSilence()
+        world.pass(.seconds(11))
+        #expect(guest.openRequests == 0)
+        endSilence()
+        #expect(guest.places.isEmpty && memberCount(session) == 1)
+        #expect(client.news.compactMap(\.errorCode) == [.clusterUnavailable])
+        guest.say(join)
+        world.pass(.milliseconds(500))
+        #expect(guest.places == [session] && memberCount(session) == 2)
+        judge()
+    }
+
+    @Test func aClientThatJoinsAgainBeforeTheLateAnswerIsInTheSession() throws {
+        let (client, guest, join, session) = try joinInSilence()
+        world.pass(.seconds(11))
+        guest.say(join)
+        world.pass(.seconds(1))
+        endSilence()
+        #expect(guest.openRequests == 0 && guest.places == [session] && memberCount(session) == 2)
+        #expect(client.news.compactMap(\.errorCode) == [.clusterUnavailable])
+        judge()
+    }
+
+    @Test func aStreamWhosePublicationIsAnsweredTooLateEnds() throws {
+        let client = search(at: 1, 2)[1]
+        let guest = try #require(client.guest)
+        let session = try match(client).publish.session
+        let before = planes(session)
+        world.post.setAway(true, now: world.now)
+        var publish = SessionVerb.Publish()
+        (publish.session, publish.mids) = (session, MediaMids(audio: "4", video: "5"))
+        guest.say(.session(.publish(publish)))
+        world.pass(.seconds(11))
+        #expect(guest.openRequests == 0 && client.news.compactMap(\.errorCode) == [.clusterUnavailable])
+        endSilence()
+        #expect(planes(session) == before)
+        #expect(!world.nodes[1].stage.hub.distantSessions.waits(guest.connection))
+        judge()
+    }
+
+    @Test func aReportThatIsNotAnsweredIsStoredWithoutTheChat() throws {
+        let client = search(at: 1, 2)[1]
+        world.post.setAway(true, now: world.now)
+        client.say(.roulette(.report(.init(reason: "rude"))))
+        world.pass(.seconds(11))
+        #expect(client.guest?.openRequests == 0 && !client.news.contains { $0.errorCode != nil })
+        let reports = world.nodes[1].stage.changes.compactMap { change -> Report? in
+            if case .report(let report) = change { report } else { nil }
+        }
+        #expect(reports.map(\.by) == [client.identity] && reports.first?.lines == [])
+        endSilence()
         judge()
     }
 

@@ -45,7 +45,8 @@ struct CodedEvents: Sendable, CustomTestStringConvertible {
         CodedEvents(
             "PersonCallEvent", "CallEvents", PersonCallEvent.blanks,
             staying: ["restored", "readmitted", "located", "nodeLost"]),
-        CodedEvents("CallEvent", "CallEvents", CallEvent.blanks, staying: ["restore", "returned", "nodeLost"]),
+        CodedEvents(
+            "CallEvent", "CallEvents", CallEvent.blanks, staying: ["restore", "returned", "missed", "nodeLost"]),
         CodedEvents("CallAnswer", "CallEvents", CallAnswer.blanks),
         CodedEvents(
             "SessionEvent", "SessionEvents", SessionEvent.blanks,

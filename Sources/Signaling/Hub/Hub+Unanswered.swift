@@ -1,0 +1,70 @@
+import Cluster
+import Wire
+
+// Requests that another node does not answer in time, although it lives and letters reach it. If the node dies or letters are lost, the
+// requests end earlier (`Hub+DistantRooms`, `Hub+DistantSessions`).
+
+extension Hub {
+    /// The time between two looks at the requests, because each look goes through all of them.
+    private static let lookInterval = Duration.milliseconds(250)
+
+    /// A request was posted to a node. Returns when it fails if that node does not answer.
+    mutating func deadlineForAnswer() -> Timestamp {
+        let deadline = context.now + context.rules.distantRequestTimeout
+        if !awaitsAnswers {
+            awaitsAnswers = true
+            timers.schedule(.postedRequests, deadline)
+        }
+        return deadline
+    }
+
+    /// Lets the requests fail that were not answered in time. Returns when to look again; nil if no request is known.
+    mutating func failUnanswered() -> Timestamp? {
+        let next = context.now + context.rules.distantRequestTimeout
+        let isGone = { [clients] (client: ConnectionID) in !clients.contains(client) }
+        for join in distant.failJoins(now: context.now, lookAgainAt: next, isGone: isGone) {
+            context.fail(.nodeSilent, join.asked)
+            // The node handles this after the join, so the client does not stay there.
+            context.post(.room(join.content, .gone(join.asked.client)), to: join.node)
+        }
+        for request in distantSessions.failRequests(now: context.now, lookAgainAt: next, isGone: isGone) {
+            fail(request)
+        }
+        let deadlines = [distant.nextDeadline, distantSessions.nextDeadline].compactMap(\.self)
+        awaitsAnswers = !deadlines.isEmpty
+        return deadlines.min().map { max($0, context.now + Self.lookInterval) }
+    }
+
+    private mutating func fail(_ request: PostedRequests<DistantSessions.OpenRequest>.Unanswered) {
+        switch request.content {
+        case .join(let session, let match):
+            let refused = ClientEvent.joinRefused(re: request.asked.re, .nodeSilent, match: match)
+            context.tell(.client(request.asked.client, refused))
+            leave(session, request.asked.client, at: request.node)
+        // The report must not be lost. The other node may store it too.
+        case .report(_, let report): store(report, request.asked)
+        case .other: context.fail(.nodeSilent, request.asked)
+        }
+    }
+
+    /// Removes a client from a session on another node that it has not joined as far as this node knows.
+    mutating func leave(_ session: SessionID, _ client: ConnectionID, at node: NodeTag) {
+        context.post(.session(session, .gone(client, .networkDisconnected)), to: node)
+    }
+
+    /// A node has answered a request that has failed. Closes what the request has opened. The client does not get the answer.
+    mutating func undo(_ message: ServerMessage, for client: ConnectionID, at node: NodeTag) {
+        guard case .session(.published(let published)) = message else { return }
+        let verb = SessionVerb.unpublish(.init(session: published.session, stream: published.stream.id))
+        context.post(.session(published.session, .verb(client, re: published.re, verb)), to: node)
+        // The client does not get the answer to this either.
+        distantSessions.failed(Request(client, published.re), to: node, lookAgainAt: deadlineForAnswer())
+    }
+}
+
+extension WireError {
+    /// The error for a request that another node has not answered in time.
+    static let nodeSilent = WireError(
+        .clusterUnavailable, "Another server of this cluster does not answer. Try again in a moment.",
+        retryable: true, retryAfter: .seconds(2))
+}
