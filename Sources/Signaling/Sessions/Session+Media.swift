@@ -48,13 +48,17 @@ extension Session {
 
     /// In a routed session, asks the media plane to route a stream that is new or has moved to other transceivers.
     func route(_ published: Published, _ context: inout Context) {
-        if isRouted { context.media(publication(of: published), andOn: otherNodes) }
+        guard isRouted else { return }
+        let isOnOtherNode = context.tag.flatMap { published.stream.connection.tag(unless: $0) } != nil
+        context.media(publication(of: published, alwaysHeard: isOnOtherNode))
+        for node in otherNodes { context.post(.media(publication(of: published)), to: node) }
     }
 
-    private func publication(of published: Published) -> MediaCommand {
+    private func publication(of published: Published, alwaysHeard: Bool = false) -> MediaCommand {
         let stream = published.stream
         return .publish(
-            stream.id, id, by: stream.connection, published.mids, audio: stream.hasAudio, video: stream.hasVideo)
+            stream.id, id, by: stream.connection, published.mids, audio: stream.hasAudio, video: stream.hasVideo,
+            alwaysHeard: alwaysHeard)
     }
 
     /// Asks the media plane to forward a stream to a subscriber. Stops forwarding it if the subscription has no

@@ -309,11 +309,41 @@ import Wire
         let news = SessionNotice.SubscriptionChanged(
             session: session, stream: stream, videoPaused: true, reason: .slow)
         let connection = try connection(other)
+        let quality = SessionNotice.StreamQuality(session: session, stream: stream, level: .poor, reason: .loss)
         world.nodes[1].stage.handle(.media(.subscriptionChanged(news, subscriber: connection)))
-        world.nodes[1].stage.handle(.media(.speaking(session, stream)))
+        world.nodes[1].stage.handle(.media(.streamQuality(quality)))
         world.pass(.milliseconds(500))
         #expect(other.news.contains { if case .session(.subscriptionChanged) = $0 { true } else { false } })
-        #expect(host.news.contains { if case .session(.speaking) = $0 { true } else { false } })
+        #expect(host.news.contains { if case .session(.streamQuality) = $0 { true } else { false } })
+        judge()
+    }
+
+    /// The active speakers that a client was notified of.
+    private func speakers(_ client: ClusterClient) -> [StreamID?] {
+        client.news.compactMap { message -> StreamID?? in
+            if case .session(.speaking(let speaking)) = message { .some(speaking.stream) } else { nil }
+        }
+    }
+
+    @Test func theNodeOfTheSessionChoosesTheActiveSpeakerForAllNodes() throws {
+        let clients = (1...3).map { enter(at: $0) }
+        let session = try joinSession(clients[0])
+        for client in clients[1...] { #expect(try joinSession(client) == session) }
+        let streams = try clients.map { try publish($0, session) }
+        let heard = world.nodes.map { node in streams.map { node.stage.ledger.streams[$0]?.alwaysHeard } }
+        #expect(
+            heard == [[false, true, true], [false, false, false], [false, false, false]],
+            "the session's node hears the people of other nodes")
+        // The media planes of the three nodes do not agree.
+        for (node, stream) in zip(world.nodes, [streams[2], streams[1], streams[0]]) {
+            node.stage.handle(.media(.speaking(session, stream)))
+        }
+        world.pass(.milliseconds(500))
+        #expect(clients.map { speakers($0) } == [[streams[2]], [streams[2]], [streams[2]]])
+        world.nodes[1].stage.handle(.media(.speaking(session, nil)))
+        world.nodes[0].stage.handle(.media(.speaking(session, nil)))
+        world.pass(.milliseconds(500))
+        #expect(clients.map { speakers($0) } == [[streams[2], nil], [streams[2], nil], [streams[2], nil]])
         judge()
     }
 
@@ -325,7 +355,7 @@ import Wire
         let (client, own) = (try connection(other), try connection(host))
         let letters: [Letter] = [
             .room(RoomName("kitchen")!, .gone(client)), .session(session, .gone(client, .clientDisconnected)),
-            .room(RoomName("kitchen")!, .close), .session(session, .projectDeleted),
+            .room(RoomName("kitchen")!, .close), .session(session, .projectDeleted), .session(session, .speaking(nil)),
             .media(.leave(own)),
             .media(.subscribe(StreamID(high: 1, low: 1), session, by: client, MediaMids(), audio: true, video: true)),
         ]
