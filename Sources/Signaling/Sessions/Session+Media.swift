@@ -104,7 +104,9 @@ extension Session {
     mutating func leaveNode(of client: ConnectionID, _ context: inout Context) {
         guard let own = context.tag, let tag = client.tag(unless: own), let count = distant[tag] else { return }
         distant[tag] = count > 1 ? count - 1 : nil
-        guard count == 1, isRouted else { return }
+        guard count == 1 else { return }
+        fullNodes.remove(tag)
+        guard isRouted else { return }
         for published in publishedStreams {
             let stream = published.stream
             context.post(.media(.unpublish(stream.id, by: stream.connection)), to: tag)
@@ -214,6 +216,11 @@ extension Session {
     }
 
     // MARK: Events from the media plane
+
+    /// Notes whether the bandwidth limit of another node is reached.
+    mutating func setFull(_ isFull: Bool, on node: NodeTag) {
+        if isFull, distant[node] != nil { fullNodes.insert(node) } else { fullNodes.remove(node) }
+    }
 
     func subscriptionChanged(
         _ news: SessionNotice.SubscriptionChanged, to subscriber: ConnectionID, _ context: inout Context

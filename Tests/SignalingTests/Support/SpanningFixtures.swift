@@ -48,12 +48,17 @@ extension SpanningRooms {
         world.pass(.milliseconds(500))
     }
 
-    /// Joins the session of the room in which the client is. Returns its id.
-    func joinSession(_ client: ClusterClient) throws -> SessionID {
+    /// Returns the admission to the session of the room in which the client is.
+    func admission(of client: ClusterClient) throws -> Admission {
         let admissions = client.news.compactMap { message -> Admission? in
             if case .room(.joined(let joined)) = message { joined.admission } else { nil }
         }
-        let admission = try #require(admissions.last, "\(client.failures)")
+        return try #require(admissions.last, "\(client.failures)")
+    }
+
+    /// Joins the session of the room in which the client is. Returns its id.
+    func joinSession(_ client: ClusterClient) throws -> SessionID {
+        let admission = try admission(of: client)
         client.say(.session(.join(.init(session: admission.session, token: admission.token))))
         world.pass(.milliseconds(500))
         let joined = client.news.contains { if case .session(.joined) = $0 { true } else { false } }
