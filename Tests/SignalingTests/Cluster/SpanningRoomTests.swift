@@ -209,6 +209,25 @@ import Wire
         judge()
     }
 
+    @Test func anApplicationsTokenForTheSessionOfARoomWithPeopleOnThisNodeLeadsToTheRoomsNode() throws {
+        let (host, other) = (enter(at: 1), enter(at: 2))
+        let session = try joinSession(host)
+        #expect(try joinSession(other) == session)
+        let guest = world.arrive(at: 2)
+        guest.want(.session(session, token: world.nodes[1].stage.token(session)))
+        world.pass(.seconds(2))
+        #expect(guest.node?.name == "n1" && guest.maxRedirects == 1)
+        let hasJoined = guest.news.contains {
+            if case .session(.joined(let joined)) = $0 { joined.session == session } else { false }
+        }
+        #expect(hasJoined && world.nodes.map { $0.stage.hub.sessionCount } == [1, 0, 0])
+        let stage = world.nodes[1].stage
+        let socket = stage.resource()
+        stage.handle(.operated(OperatorRequest(socket: socket, .session(session, .describe(nil)))))
+        #expect(stage.takeAnswer(socket)?.errorCode == .elsewhere)
+        judge()
+    }
+
     // MARK: Media
 
     @Test func aStreamIsPublishedOnEachNodeWithMembersAndSubscriptionsAreThoseOfTheSubscribersNode() throws {
