@@ -281,8 +281,13 @@ public final class Router {
 
     /// Publishes a stream, or changes the transceivers and kinds of media of a stream that is already published.
     /// Ignored if another client has published the stream.
-    public func publish(_ stream: Key, session: String, client: Key, mids: Mids, audio: Bool, video: Bool) {
-        streams.publish(stream, session: session, client: client, mids: mids, audio: audio, video: video)
+    /// - Parameter alwaysHeard: whether the audio arrives over a relay even while nobody subscribes to it, because this node
+    ///   chooses the session's active speaker.
+    public func publish(
+        _ stream: Key, session: String, client: Key, mids: Mids, audio: Bool, video: Bool, alwaysHeard: Bool = false
+    ) {
+        streams.publish(
+            stream, session: session, client: client, mids: mids, audio: audio, video: video, alwaysHeard: alwaysHeard)
     }
 
     /// Changes whether the audio and video of a stream are forwarded.

@@ -125,6 +125,11 @@ final class FeedTrack {
 
     // MARK: Demand
 
+    /// Whether the track is needed even if nothing reads it, because its audio levels are.
+    var isAlwaysHeard: Bool {
+        kind == .audio && publication.map { $0.alwaysHeard && $0.forwardsAudio } ?? false
+    }
+
     /// Lets all readers select layers again, and collects what they demand.
     func select() {
         needsSelection = false

@@ -131,7 +131,7 @@ final class RemotePublisher {
 
     // MARK: Demand
 
-    /// Computes what this node's subscribers demand, and sends it if it has changed, or if it was not acknowledged in time.
+    /// Computes what this node's subscribers demand, and the choice of the active speaker, and sends it if it has changed, or if it was not acknowledged in time.
     func updateDemand(now: MediaTime) {
         publisher.isDemandChanged = false
         updatedAt = now
@@ -144,7 +144,8 @@ final class RemotePublisher {
             let decoders = feedTrack.codecs.indices.map { UInt8(clamping: feedTrack.decoders(of: $0)) }
             if decoders.contains(where: { $0 > 0 }) { track.decoders = decoders }
             var needed: UInt8 = 0
-            for feed in feedTrack.feeds where feed.isWatched { needed |= 1 << UInt8(feed.index) }
+            let isHeard = feedTrack.isAlwaysHeard
+            for feed in feedTrack.feeds where isHeard || feed.isWatched { needed |= 1 << UInt8(feed.index) }
             let held = tracks[index].held.update(needed, now: now)
             for (number, encoding) in tracks[index].state.encodings.enumerated() {
                 guard number < feedTrack.feeds.count, held >> UInt8(number) & 1 == 1 else {

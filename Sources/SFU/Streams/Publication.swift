@@ -17,6 +17,9 @@ final class Publication {
     var reportedUplink = UplinkLevel.good
     /// Whether the stream is that of the session's active speaker.
     var isSpeaking = false
+    /// Whether the audio arrives over a relay even while nobody subscribes to it, because this node chooses the session's
+    /// active speaker.
+    var alwaysHeard = false
     /// Whether the publisher has received an announcement of the layers needed from this video. The publisher
     /// continues to follow the announcement on later connections.
     var wasToldAboutVideo = false

@@ -81,7 +81,7 @@ final class Streams {
     /// Publishes a stream, or changes the transceivers and kinds of media of a stream that is already published.
     /// Ignored if another client has published the stream.
     func publish(
-        _ stream: Key, session: String, client: Key, mids: Mids, audio: Bool, video: Bool
+        _ stream: Key, session: String, client: Key, mids: Mids, audio: Bool, video: Bool, alwaysHeard: Bool = false
     ) {
         if let known = publications[stream] {
             guard known.client == client else { return }
@@ -94,6 +94,7 @@ final class Streams {
             publications[stream]?.isSpeaking = speakers.current(session) == stream
             clients[client, default: Client()].published.insert(stream)
         }
+        publications[stream]?.alwaysHeard = alwaysHeard
         rebind(publications[stream])
     }
 

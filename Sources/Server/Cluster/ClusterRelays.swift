@@ -60,7 +60,7 @@ final class ClusterRelays: MediaRelays {
     func note(_ command: MediaCommand) {
         guard !hasStopped else { return }
         switch command {
-        case .publish(let stream, _, let client, _, _, _): carryOut(book.published(stream, by: client))
+        case .publish(let stream, _, let client, _, _, _, _): carryOut(book.published(stream, by: client))
         case .unpublish(let stream, let client): carryOut(book.unpublished(stream, by: client))
         case .offer, .close, .estimate, .leave, .update, .subscribe, .unsubscribe: break
         }

@@ -100,7 +100,7 @@ struct LoopPlacement: Equatable, Sendable {
                 if let session { client.enter(session) }
                 client.offered = session
             }
-        case .publish(let stream, let session, let client, _, _, _):
+        case .publish(let stream, let session, let client, _, _, _, _):
             publish(stream, session, client)
             return .all
         case .subscribe(let stream, _, let client, _, _, _, _): subscribe(stream, client)
@@ -223,7 +223,8 @@ extension MediaCommand {
     fileprivate var client: ConnectionID? {
         switch self {
         case .offer(let client, _, _, _, _), .close(let client, _), .estimate(let client, _), .leave(let client),
-            .publish(_, _, let client, _, _, _), .subscribe(_, _, let client, _, _, _, _), .unsubscribe(_, let client):
+            .publish(_, _, let client, _, _, _, _), .subscribe(_, _, let client, _, _, _, _),
+            .unsubscribe(_, let client):
             client
         case .update, .unpublish: nil
         }

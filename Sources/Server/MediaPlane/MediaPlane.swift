@@ -265,9 +265,10 @@ extension Router {
         case .estimate(let client, let re):
             onEvent(.estimated(client, re: re, bitrate: estimate(of: Key(client))))
         case .leave(let client): leave(Key(client))
-        case .publish(let stream, let session, let client, let mids, let audio, let video):
+        case .publish(let stream, let session, let client, let mids, let audio, let video, let alwaysHeard):
             publish(
-                Key(stream), session: session.text, client: Key(client), mids: Mids(mids), audio: audio, video: video)
+                Key(stream), session: session.text, client: Key(client), mids: Mids(mids), audio: audio, video: video,
+                alwaysHeard: alwaysHeard)
         case .update(let stream, _, let audio, let video): update(Key(stream), audio: audio, video: video)
         case .unpublish(let stream, _): unpublish(Key(stream))
         case .subscribe(let stream, _, let client, let mids, let audio, let video, let preference):

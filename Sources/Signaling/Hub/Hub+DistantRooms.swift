@@ -110,7 +110,7 @@ extension Hub {
     /// Carries out a command that the node of a session has for this node's media plane.
     mutating func received(_ command: MediaCommand, from tag: NodeTag) {
         switch command {
-        case .publish(let stream, _, let client, _, _, _):
+        case .publish(let stream, _, let client, _, _, _, _):
             guard distant.publish(stream, by: client, from: tag) else { break }
             return context.media(command)
         case .update(let stream, let client, _, _), .unpublish(let stream, let client):
@@ -239,10 +239,11 @@ extension SessionEvent {
         }
     }
 
-    /// Whether a media plane says this about the whole session, or about a stream.
+    /// Whether the media plane of any node with members says this about the whole session, or about a stream. `speaking` is only for the
+    /// session on the same node: that node hears everyone, and it alone chooses the active speaker.
     fileprivate var isOfSession: Bool {
         switch self {
-        case .streamQuality, .full, .speaking: true
+        case .streamQuality, .full: true
         default: false
         }
     }

@@ -20,6 +20,11 @@ extension Hub {
     mutating func holdsBack(_ letter: Letter) -> Bool {
         let letter = named(letter)
         guard let need = need(of: letter) else { return false }
+        if case .session(let id) = need.machine, let tag = distant.node(of: id) ?? distantSessions.node(of: id) {
+            // The session belongs to a room, match or call on that node, so it has no place of its own.
+            refuse(letter, .elsewhere(need.machine, at: tag))
+            return true
+        }
         let waiting = Places.Waiting(letter: letter, claims: need.claims, at: need.at)
         let project = context.project
         let verdict = places?.admit(waiting, to: need.machine, project.placeKey(of: need.machine), rules: context.rules)

@@ -91,6 +91,8 @@ extension Hub {
         case .media(let command) where context.spansNodes: received(command, from: tag)
         case .session(let id, .report(let report, let client, let re)) where context.spansNodes:
             received(report, by: Request(client, re), to: id, from: tag)
+        case .session(let id, .full(let isFull)) where context.spansNodes:
+            context.tell(.session(id, .fullElsewhere(isFull, at: tag)))
         case .room, .roomRegistry, .session:
             guard admits(letter, from: tag) else { return context.figures.unexpectedLetters += 1 }
             context.tell(letter)

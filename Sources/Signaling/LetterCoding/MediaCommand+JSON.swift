@@ -27,7 +27,7 @@ extension MediaCommand: LetterEvent {
         case .leave(let client):
             try coder.event("leave")
             self = try .leave(coder("client", client))
-        case .publish(let stream, let session, let client, let mids, let audio, let video):
+        case .publish(let stream, let session, let client, let mids, let audio, let video, _):
             try coder.event("publish")
             self = try .publish(
                 coder("stream", stream), coder("session", session), by: coder("client", client), coder("mids", mids),

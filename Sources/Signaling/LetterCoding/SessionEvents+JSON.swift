@@ -23,7 +23,8 @@ extension SessionEvent: LetterEvent {
             self = .room(event)
         // The operator's request waits on this node, and matches and archives are on the session's node. The others come from this
         // node's storage, settings and registry.
-        case .matchSpans, .operated, .moderated, .projectDeleted, .placeLost, .archiveStopped, .broadcastStopped:
+        case .matchSpans, .operated, .moderated, .projectDeleted, .placeLost, .archiveStopped, .broadcastStopped,
+            .fullElsewhere:
             throw .staysHere
         }
     }

@@ -19,7 +19,11 @@ public enum MediaCommand: Equatable, Sendable {
     /// The client connection has ended. Closes both of its peer connections.
     case leave(ConnectionID)
     /// Starts a stream, or moves it to other transceivers. `audio` and `video` say whether to forward these tracks.
-    case publish(StreamID, SessionID, by: ConnectionID, MediaMids, audio: Bool, video: Bool)
+    /// `alwaysHeard` says whether the audio of a client on another node arrives even while nobody here subscribes to it. Only the
+    /// session's node needs that, because it chooses the active speaker. The value is not part of letters.
+    case publish(
+        StreamID, SessionID, by: ConnectionID, MediaMids, audio: Bool, video: Bool, alwaysHeard: Bool = false
+    )
     /// Changes which tracks of the stream are forwarded.
     case update(StreamID, by: ConnectionID, audio: Bool, video: Bool)
     case unpublish(StreamID, by: ConnectionID)

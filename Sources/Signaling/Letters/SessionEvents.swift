@@ -51,6 +51,8 @@ public enum SessionEvent: Equatable, Sendable {
     case streamQuality(SessionNotice.StreamQuality)
     case layersWanted(SessionNotice.LayersWanted, ConnectionID)
     case full(Bool)
+    /// `full` from the media plane of another node.
+    case fullElsewhere(Bool, at: NodeTag)
     case speaking(StreamID?)
 }
 

@@ -48,13 +48,17 @@ extension Session {
 
     /// In a routed session, asks the media plane to route a stream that is new or has moved to other transceivers.
     func route(_ published: Published, _ context: inout Context) {
-        if isRouted { context.media(publication(of: published), andOn: otherNodes) }
+        guard isRouted else { return }
+        let isOnOtherNode = context.tag.flatMap { published.stream.connection.tag(unless: $0) } != nil
+        context.media(publication(of: published, alwaysHeard: isOnOtherNode))
+        for node in otherNodes { context.post(.media(publication(of: published)), to: node) }
     }
 
-    private func publication(of published: Published) -> MediaCommand {
+    private func publication(of published: Published, alwaysHeard: Bool = false) -> MediaCommand {
         let stream = published.stream
         return .publish(
-            stream.id, id, by: stream.connection, published.mids, audio: stream.hasAudio, video: stream.hasVideo)
+            stream.id, id, by: stream.connection, published.mids, audio: stream.hasAudio, video: stream.hasVideo,
+            alwaysHeard: alwaysHeard)
     }
 
     /// Asks the media plane to forward a stream to a subscriber. Stops forwarding it if the subscription has no
@@ -100,7 +104,9 @@ extension Session {
     mutating func leaveNode(of client: ConnectionID, _ context: inout Context) {
         guard let own = context.tag, let tag = client.tag(unless: own), let count = distant[tag] else { return }
         distant[tag] = count > 1 ? count - 1 : nil
-        guard count == 1, isRouted else { return }
+        guard count == 1 else { return }
+        fullNodes.remove(tag)
+        guard isRouted else { return }
         for published in publishedStreams {
             let stream = published.stream
             context.post(.media(.unpublish(stream.id, by: stream.connection)), to: tag)
@@ -210,6 +216,11 @@ extension Session {
     }
 
     // MARK: Events from the media plane
+
+    /// Notes whether the bandwidth limit of another node is reached.
+    mutating func setFull(_ isFull: Bool, on node: NodeTag) {
+        if isFull, distant[node] != nil { fullNodes.insert(node) } else { fullNodes.remove(node) }
+    }
 
     func subscriptionChanged(
         _ news: SessionNotice.SubscriptionChanged, to subscriber: ConnectionID, _ context: inout Context

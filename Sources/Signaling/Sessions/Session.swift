@@ -121,7 +121,10 @@ public struct Session: Machine, Equatable, Sendable {
     var hasScreensOnlyOfHosts = false
     /// Whether the session or the server has reached its bandwidth limit. The media plane repeats `full` while the
     /// limit is reached.
-    var isFull = false
+    private var isFullHere = false
+    /// The other nodes on which the session or the server has reached its limit. Only nodes with members, because a node without them no
+    /// longer says when it has room.
+    var fullNodes: Set<NodeTag> = []
     /// The archives into which the session is recorded, oldest first.
     var archives: [RunningArchive] = []
     /// The broadcasts of the session, oldest first.
@@ -179,10 +182,13 @@ public struct Session: Machine, Equatable, Sendable {
         // the project has been repaired.
         case .moderated, .join, .matchOpened, .matchSpans, .homeOpened, .dropped, .returned, .gone, .matchClosed,
             .homeClosed, .room, .rosterAcknowledged, .lagging, .subscriptionChanged, .streamQuality, .layersWanted,
-            .full, .speaking, .archiveStopped, .broadcastStopped, .sampled, .judged:
+            .full, .fullElsewhere, .speaking, .archiveStopped, .broadcastStopped, .sampled, .judged:
             return
         }
     }
+
+    /// Whether a node with members has reached its bandwidth limit.
+    var isFull: Bool { isFullHere || !fullNodes.isEmpty }
 
     /// True if no state is left. A later join creates the session again from its id.
     var isOver: Bool {
@@ -284,7 +290,8 @@ public struct Session: Machine, Equatable, Sendable {
         case .subscriptionChanged(let news, let subscriber): subscriptionChanged(news, to: subscriber, &context)
         case .streamQuality(let quality): streamQuality(quality, &context)
         case .layersWanted(let wanted, let publisher): layersWanted(wanted, publisher, &context)
-        case .full(let isFull): self.isFull = isFull
+        case .full(let isFull): isFullHere = isFull
+        case .fullElsewhere(let isFull, let node): setFull(isFull, on: node)
         case .speaking(let stream): speaking(stream, &context)
         case .archiveStopped(let archive, let reason): archiveStopped(archive, reason, &context)
         case .broadcastStopped(let broadcast): broadcastStopped(broadcast, &context)

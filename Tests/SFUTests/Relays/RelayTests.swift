@@ -135,6 +135,29 @@ struct RelayTests {
         #expect((4...6).contains(reports))
     }
 
+    @Test("the node that chooses the active speaker hears publishers to whom nobody there subscribes")
+    func activeSpeaker() throws {
+        let room = try SimulatedRoom(nodes: 3)
+        room.home = room.server
+        let clients = try room.clients(3)
+        for (client, level) in zip(clients, [100, 100, 20]) { client.microphone?.level = UInt8(level) }
+        room.run(3000)
+        func speaker() -> RouterEvent? { room.server.events.last(where: \.isSpeaking) }
+        #expect(speaker() == .speaking(session: "s", stream: clients[2].stream))
+        for (client, level) in zip(clients, [100, 15, 100]) { client.microphone?.level = UInt8(level) }
+        let far = room.servers[2].router
+        var relayed = far.counters.packetsRelayed
+        room.run(4000)
+        #expect(speaker() == .speaking(session: "s", stream: clients[1].stream))
+        #expect((190...210).contains(far.counters.packetsRelayed - relayed), "audio crosses to this node, and no video")
+        #expect(room.router.counters.packetsRelayed == 0)
+        room.update(clients[2], audio: false, video: true)
+        room.run(1000)
+        relayed = far.counters.packetsRelayed
+        room.run(1000)
+        #expect(far.counters.packetsRelayed == relayed)
+    }
+
     @Test("a stream crosses once for all subscribers of a node")
     func copies() throws {
         let room = try SimulatedRoom(nodes: 2)

@@ -170,6 +170,8 @@ final class SimulatedRoom {
     let servers: [SimulatedServer]
     /// The number of nodes. If there are several, each of the servers is one.
     let nodes: Int
+    /// The node that chooses the active speaker; nil if that was not decided.
+    var home: SimulatedServer?
     var random: SeededGenerator
     private(set) var clients: [SimulatedClient] = []
 
@@ -240,7 +242,8 @@ final class SimulatedRoom {
     func publish(_ client: SimulatedClient, _ mids: Mids, audio: Bool = true, video: Bool = true) {
         for server in servers {
             server.router.publish(
-                client.stream, session: client.session, client: client.key, mids: mids, audio: audio, video: video)
+                client.stream, session: client.session, client: client.key, mids: mids, audio: audio, video: video,
+                alwaysHeard: server === home && server !== client.server)
         }
         pull(client)
     }

@@ -7,34 +7,8 @@ import Wire
 
 /// Clients of RouletteTok's protocol, which cannot follow a redirect. With relays, they wait in the hall from their nodes as other
 /// strangers do.
-@Suite struct SpanningLegacyTests {
+@Suite struct SpanningLegacyTests: SpanningStrangers {
     let world = ClusterWorld(nodes: 3, spans: true) { $0.routesMedia = true }
-
-    private func connect(_ node: Int, to others: [Int]) {
-        world.nodes[node - 1].stage.handle(.mediaCrosses(to: Set(others.map { world.nodes[$0 - 1].tag })))
-    }
-
-    private func arrive(at node: Int) -> ClusterClient {
-        let client = world.arrive(at: node)
-        world.pass(.milliseconds(50))
-        return client
-    }
-
-    /// A stranger who looks for a text chat. RouletteTok's clients look for a video chat, so this stranger is never matched, and keeps the
-    /// hall on their node.
-    private func holdHall(at node: Int) -> ClusterClient {
-        let client = arrive(at: node)
-        client.say(.roulette(.start(.init(mode: .text))))
-        world.pass(.seconds(1))
-        return client
-    }
-
-    private func search(at node: Int) -> ClusterClient {
-        let client = arrive(at: node)
-        client.want(.chat)
-        world.pass(.seconds(1))
-        return client
-    }
 
     private func searchLegacy(at node: Int) -> LegacyGuest {
         let guest = world.nodes[node - 1].stage.arriveLegacy()
@@ -50,35 +24,13 @@ import Wire
         world.pass(.milliseconds(500))
     }
 
-    private func match(_ client: ClusterClient) throws -> RouletteNotice.Matched {
-        try #require(client.guest?.match, "\(client.news)")
-    }
-
-    /// The nodes whose media planes know the streams of a session, with the number of streams and of subscriptions.
-    private func planes(_ session: SessionID) -> [[Int]] {
-        world.nodes.map { node in
-            let streams = node.stage.ledger.streams.values.filter { $0.session == session }
-            return [streams.count, streams.reduce(0) { $0 + $1.subscribers.count }]
-        }
-    }
-
-    private var matchCounts: [Int] { world.nodes.map { $0.isLive ? $0.stage.hub.matchCount : 0 } }
-    private var waitingCounts: [Int] { world.nodes.map { $0.isLive ? $0.stage.hub.waitingCount : 0 } }
-
-    private func judge() {
-        world.check()
-        #expect(world.fault == nil)
-        #expect(world.spanningFaults == [])
-        for node in world.live { #expect(node.stage.hub.unexpectedLetters == 0) }
-    }
-
     // MARK: Meeting
 
     @Test(arguments: [false, true])
     func aLegacyClientAndAStrangerOfAnotherNodeSeeEachOther(_ comesFirst: Bool) throws {
         let holder = holdHall(at: 1)
         let early = comesFirst ? searchLegacy(at: 2) : nil
-        let bob = search(at: 3)
+        let bob = search(at: 3)[0]
         let ada = early ?? searchLegacy(at: 2)
         let matched = try match(bob)
         #expect(bob.redirects == 0 && matchCounts == [0, 1, 0] && waitingCounts == [1, 0, 0])
@@ -175,7 +127,7 @@ import Wire
         connect(2, to: [1])
         connect(3, to: [1])
         let ada = searchLegacy(at: 2)
-        let bob = search(at: 3)
+        let bob = search(at: 3)[0]
         world.pass(.seconds(5))
         let matched = try match(bob)
         #expect(bob.node?.name == "n1" && ada.partner?.session == matched.publish.session && !holder.isMatched)
@@ -217,7 +169,7 @@ import Wire
         #expect(left.take() == [.disconnectPartner] && matchCounts == [0, 0, 0])
         left.next()
         world.pass(.seconds(1))
-        let bob = search(at: 1)
+        let bob = search(at: 1)[0]
         let matched = try match(bob)
         #expect(left.partner?.session == matched.publish.session && !holder.isMatched)
         judge()
@@ -231,7 +183,7 @@ import Wire
         if dies { world.kill(world.nodes[0]) } else { world.drain(world.nodes[0]) }
         world.pass(.seconds(5))
         #expect(ada.take() == [])
-        #expect(search(at: 3).isMatched && ada.partner != nil)
+        #expect(search(at: 3)[0].isMatched && ada.partner != nil)
         judge()
     }
 }

@@ -6,14 +6,9 @@ import Wire
 @testable import Signaling
 
 /// Clients of PerchRTC's protocol, which cannot follow a redirect. With relays, they stay on their nodes and join rooms of others.
-@Suite struct SpanningPhonesTests {
-    private let world = ClusterWorld(nodes: 3) { $0.routesMedia = true }
+@Suite struct SpanningPhonesTests: SpanningRooms {
+    let world = ClusterWorld(nodes: 3) { $0.routesMedia = true }
     private let lunch = RoomName("lunch")!
-
-    private func connectMedia() {
-        let tags = Set(world.nodes.map(\.tag))
-        for node in world.nodes { node.stage.handle(.mediaCrosses(to: tags.subtracting([node.tag]))) }
-    }
 
     private func arrive(_ user: String, at node: Int) -> PerchGuest {
         let phone = world.nodes[node - 1].stage.arrivePerch(user, room: "lunch")
@@ -22,27 +17,19 @@ import Wire
     }
 
     /// Opens the room as a mesh, and joins its session with a camera. Returns the session.
-    private func open(
+    private func openMesh(
         _ client: ClusterClient, _ change: (inout RoomChanges) -> Void = { _ in }
     ) throws -> SessionID {
-        var join = RoomVerb.Join(name: lunch, displayName: "Ada")
-        var options = RoomChanges()
-        (options.media, options.capacity) = (.mesh, 6)
-        change(&options)
-        join.options = options
-        client.want(.request(.room(.join(join))))
-        world.pass(.milliseconds(500))
-        let admissions = client.news.compactMap { message -> Admission? in
-            if case .room(.joined(let joined)) = message { joined.admission } else { nil }
+        open(client, "lunch") { options in
+            (options.media, options.capacity) = (.mesh, 6)
+            change(&options)
         }
-        let admission = try #require(admissions.last, "\(client.failures)")
-        client.say(.session(.join(.init(session: admission.session, token: admission.token))))
-        world.pass(.milliseconds(500))
+        let session = try joinSession(client)
         var publish = SessionVerb.Publish()
-        (publish.session, publish.videoType) = (admission.session, .camera)
+        (publish.session, publish.videoType) = (session, .camera)
         client.say(.session(.publish(publish)))
         world.pass(.milliseconds(500))
-        return admission.session
+        return session
     }
 
     /// Returns the node's answer to a phone's request for a token.
@@ -56,18 +43,10 @@ import Wire
         return stage.takeAnswer(socket)
     }
 
-    private var roomCounts: [Int] { world.live.map { $0.stage.hub.roomCount } }
-
-    private func judge() {
-        world.check()
-        #expect(world.fault == nil)
-        for node in world.live { #expect(node.stage.hub.unexpectedLetters == 0) }
-    }
-
     // MARK: Meeting
 
     @Test func phonesOfTwoNodesMeetInARoomAndNegotiate() {
-        connectMedia()
+        connectAll()
         let amy = arrive("Amy", at: 1)
         #expect(amy.take() == [.peers([])])
         let bob = arrive("Bob", at: 2)
@@ -96,8 +75,8 @@ import Wire
     }
 
     @Test func phonesOfTwoNodesMeetInARoomOfAThirdOne() throws {
-        connectMedia()
-        _ = try open(world.arrive(at: 3))
+        connectAll()
+        _ = try openMesh(world.arrive(at: 3))
         let (amy, bob) = (arrive("Amy", at: 1), arrive("Bob", at: 2))
         #expect(bob.take().first == .peers(["Amy"]))
         #expect(amy.take().contains(.connected("Bob")))
@@ -109,9 +88,9 @@ import Wire
     }
 
     @Test func aPhoneOffersToABrowserOfAnotherNode() throws {
-        connectMedia()
+        connectAll()
         let ada = world.arrive(at: 1)
-        let session = try open(ada)
+        let session = try openMesh(ada)
         let phone = arrive("Amy", at: 2)
         world.pass(.milliseconds(500))
         #expect(phone.take() == [.peers([]), .connected("Ada")])
@@ -137,7 +116,7 @@ import Wire
     }
 
     @Test func aPhoneThatLeavesBeforeTheRoomAnswersIsNotInTheRoom() {
-        connectMedia()
+        connectAll()
         let amy = arrive("Amy", at: 1)
         let bob = world.nodes[1].stage.arrivePerch("Bob", room: "lunch")
         bob.leave()
@@ -151,8 +130,8 @@ import Wire
     // MARK: Refusals
 
     @Test func theRoomOfAnotherNodeRefusesAPhoneWhenItJoins() throws {
-        connectMedia()
-        _ = try open(world.arrive(at: 1)) { $0.lobby = true }
+        connectAll()
+        _ = try openMesh(world.arrive(at: 1)) { $0.lobby = true }
         #expect(check(at: 1)?.errorCode == .roomRefused)
         #expect(check(at: 2) == .admissible)
         let phone = arrive("Amy", at: 2)
@@ -172,7 +151,7 @@ import Wire
     // MARK: Nodes and letters that are lost
 
     @Test func whenTheRoomsNodeDiesThePhoneIsDisconnectedAndOpensTheRoomAgain() {
-        connectMedia()
+        connectAll()
         _ = arrive("Amy", at: 1)
         let bob = arrive("Bob", at: 2)
         bob.take()
@@ -187,7 +166,7 @@ import Wire
     }
 
     @Test func whenThePhonesNodeDiesThePhoneIsRemoved() {
-        connectMedia()
+        connectAll()
         let amy = arrive("Amy", at: 1)
         _ = arrive("Bob", at: 2)
         #expect(amy.take().last == .connected("Bob"))
@@ -198,7 +177,7 @@ import Wire
     }
 
     @Test func whenLettersAreLostThePhoneIsDisconnected() {
-        connectMedia()
+        connectAll()
         let (amy, bob) = (arrive("Amy", at: 1), arrive("Bob", at: 2))
         for phone in [amy, bob] { phone.take() }
         world.nodes[0].stage.handle(.lettersLost(world.nodes[1].tag))
@@ -214,7 +193,7 @@ import Wire
     // MARK: Nodes that break the rules
 
     @Test func noNodeSpeaksForAPhoneOfAnotherOne() throws {
-        connectMedia()
+        connectAll()
         let (amy, bob) = (arrive("Amy", at: 1), arrive("Bob", at: 2))
         for phone in [amy, bob] { phone.take() }
         let stage = world.nodes[0].stage

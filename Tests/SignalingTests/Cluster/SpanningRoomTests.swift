@@ -6,34 +6,16 @@ import Wire
 @testable import Signaling
 
 /// With relays, people stay on their nodes, and a room spans them. The room and its session are on one node.
-@Suite struct SpanningRoomTests {
+@Suite struct SpanningRoomTests: SpanningRooms {
     let world = ClusterWorld(nodes: 3) { $0.routesMedia = true }
 
-    init() { for node in world.nodes { connect(node, to: world.nodes) } }
-
-    /// Media can cross between a node and these others.
-    private func connect(_ node: ClusterNode, to others: [ClusterNode]) {
-        node.stage.handle(.mediaCrosses(to: Set(others.map(\.tag)).subtracting([node.tag])))
-    }
+    init() { connectAll() }
 
     private func enter(_ room: String = "kitchen", at node: Int) -> ClusterClient {
         let client = world.arrive(at: node)
         client.want(.room(RoomName(room)!))
         world.pass(.milliseconds(500))
         return client
-    }
-
-    /// Joins the session of the room in which the client is. Returns its id.
-    private func joinSession(_ client: ClusterClient) throws -> SessionID {
-        let admissions = client.news.compactMap { message -> Admission? in
-            if case .room(.joined(let joined)) = message { joined.admission } else { nil }
-        }
-        let admission = try #require(admissions.last)
-        client.say(.session(.join(.init(session: admission.session, token: admission.token))))
-        world.pass(.milliseconds(500))
-        let joined = client.news.contains { if case .session(.joined) = $0 { true } else { false } }
-        try #require(joined, "\(client.failures)")
-        return admission.session
     }
 
     private func publish(_ client: ClusterClient, _ session: SessionID) throws -> StreamID {
@@ -61,19 +43,13 @@ import Wire
 
     private func connection(_ client: ClusterClient) throws -> ConnectionID { try #require(client.guest).connection }
 
-    private func judge() {
-        world.check()
-        #expect(world.fault == nil)
-        for node in world.live { #expect(node.stage.hub.unexpectedLetters == 0) }
-    }
-
     // MARK: Entering
 
     @Test func peopleOfAllNodesMeetInARoomWithoutARedirect() throws {
         let clients = (1...3).map { enter(at: $0) }
         #expect(clients.allSatisfy { $0.isInRoom && $0.maxRedirects == 0 })
         #expect(clients.map { $0.node?.name } == ["n1", "n2", "n3"])
-        #expect(world.nodes.map { $0.stage.hub.roomCount } == [1, 0, 0])
+        #expect(roomCounts == [1, 0, 0])
         let sessions = try clients.map { try joinSession($0) }
         #expect(Set(sessions).count == 1)
         #expect(world.nodes.map { $0.stage.hub.sessionCount } == [1, 0, 0])
@@ -81,7 +57,7 @@ import Wire
     }
 
     @Test func peopleAreRedirectedToANodeWhoseMediaCannotCross() {
-        connect(world.nodes[1], to: [world.nodes[2]])
+        connect(2, to: [3])
         let clients = [enter(at: 1), enter(at: 2), enter(at: 3)]
         #expect(clients.allSatisfy { $0.isInRoom })
         #expect(clients.map { $0.node?.name } == ["n1", "n1", "n3"])
@@ -89,13 +65,7 @@ import Wire
     }
 
     @Test func aRefusalReachesTheClientOnTheOtherNode() {
-        let host = world.arrive(at: 1)
-        var changes = RoomChanges()
-        changes.password = "secret"
-        var join = RoomVerb.Join(name: RoomName("kitchen"), displayName: "Ada")
-        join.options = changes
-        host.want(.request(.room(.join(join))))
-        world.pass(.milliseconds(500))
+        open(world.arrive(at: 1)) { $0.password = "secret" }
         let other = enter(at: 2)
         #expect(!other.isInRoom && other.failures.map(\.code) == [.roomPassword] && other.node?.name == "n2")
         other.want(
@@ -121,32 +91,49 @@ import Wire
         world.pass(.milliseconds(500))
         #expect(other.isInRoom)
         other.leave()
-        host.leave()
-        world.pass(.seconds(61))
-        #expect(world.nodes.map { $0.stage.hub.roomCount } == [0, 0, 0])
+        close(host)
         #expect(world.nodes.map { $0.stage.hub.sessionCount } == [0, 0, 0])
         judge()
     }
 
     @Test func aClientEntersOneRoomIfItJoinsTwoBeforeEitherAnswers() throws {
         let host = enter(at: 1)
-        let other = world.arrive(at: 2)
-        world.pass(.milliseconds(500))
-        let guest = try #require(other.guest)
-        for room in ["kitchen", "cellar"] {
-            guest.say(.room(.join(RoomVerb.Join(name: RoomName(room), displayName: "Ada"))))
-        }
+        let (other, guest) = try arrive(at: 2)
+        for room in ["kitchen", "cellar"] { guest.say(join(room)) }
         world.pass(.milliseconds(500))
         let errors = other.news.compactMap { message -> WireError.Code? in
             if case .error(let failure) = message { failure.error.code } else { nil }
         }
         #expect(errors == [.alreadyJoined])
-        #expect(world.nodes.map { $0.stage.hub.roomCount } == [1, 0, 0])
+        #expect(roomCounts == [1, 0, 0])
         other.leave()
+        close(host)
+        judge()
+    }
+
+    /// Connects a client that joins nothing yet.
+    private func arrive(at node: Int) throws -> (ClusterClient, Guest) {
+        let client = world.arrive(at: node)
+        world.pass(.milliseconds(500))
+        return (client, try #require(client.guest))
+    }
+
+    private func join(_ room: String = "kitchen") -> ClientMessage {
+        .room(.join(RoomVerb.Join(name: RoomName(room), displayName: "Ada")))
+    }
+
+    /// Lets the host leave, and the room end after it.
+    private func close(_ host: ClusterClient) {
         host.leave()
         world.pass(.seconds(61))
-        #expect(world.nodes.map { $0.stage.hub.roomCount } == [0, 0, 0])
-        judge()
+        #expect(roomCounts == [0, 0, 0])
+    }
+
+    /// What a client was notified of about the presence of another one in its room.
+    private func changes(of connection: ConnectionID, seenBy client: ClusterClient) -> [RoomPresence] {
+        client.news.compactMap { message in
+            if case .room(.person(let person)) = message, person.connection == connection { person.state } else { nil }
+        }
     }
 
     /// The answers in a client's news: "joined", "ok" and codes of errors.
@@ -163,27 +150,16 @@ import Wire
 
     @Test func aClientThatLeavesBeforeItsJoinIsAnsweredEndsOutsideTheRoom() throws {
         let host = enter(at: 1)
-        let other = world.arrive(at: 2)
-        world.pass(.milliseconds(500))
-        let guest = try #require(other.guest)
-        let join = ClientMessage.room(.join(RoomVerb.Join(name: RoomName("kitchen"), displayName: "Ada")))
+        let (other, guest) = try arrive(at: 2)
         // The second time shows that the first join left nothing behind.
         for _ in 0..<2 {
-            guest.say(join)
-            guest.say(.room(.leave))
-            guest.say(.room(.leave))
+            for message in [join(), .room(.leave), .room(.leave)] { guest.say(message) }
             world.pass(.milliseconds(500))
         }
         #expect(answers(other) == ["not_joined", "joined", "ok", "not_joined", "joined", "ok"])
-        let connection = try connection(other)
-        let changes = host.news.compactMap { message -> RoomPresence? in
-            if case .room(.person(let person)) = message, person.connection == connection { person.state } else { nil }
-        }
-        #expect(changes == [.connected, .left, .connected, .left])
+        #expect(try changes(of: connection(other), seenBy: host) == [.connected, .left, .connected, .left])
         // The room closes without the client, which can enter another one.
-        host.leave()
-        world.pass(.seconds(61))
-        #expect(world.nodes.map { $0.stage.hub.roomCount } == [0, 0, 0])
+        close(host)
         other.want(.room(RoomName("cellar")!))
         world.pass(.milliseconds(500))
         #expect(other.isInRoom)
@@ -192,37 +168,28 @@ import Wire
 
     @Test func aClientThatDisconnectsBeforeItsJoinIsAnsweredEndsOutsideTheRoom() throws {
         let host = enter(at: 1)
-        let other = world.arrive(at: 2)
-        world.pass(.milliseconds(500))
-        let connection = try connection(other)
-        other.guest?.say(.room(.join(RoomVerb.Join(name: RoomName("kitchen"), displayName: "Ada"))))
+        let (other, guest) = try arrive(at: 2)
+        let connection = guest.connection
+        guest.say(join())
         other.leave()
         world.pass(.milliseconds(500))
-        let changes = host.news.compactMap { message -> RoomPresence? in
-            if case .room(.person(let person)) = message, person.connection == connection { person.state } else { nil }
-        }
-        #expect(changes == [.connected, .left])
+        #expect(changes(of: connection, seenBy: host) == [.connected, .left])
         #expect(!world.nodes[1].stage.hub.distant.waits(connection))
-        host.leave()
-        world.pass(.seconds(61))
-        #expect(world.nodes.map { $0.stage.hub.roomCount } == [0, 0, 0])
+        close(host)
         judge()
     }
 
     @Test func aClientThatLeavesBeforeItsJoinIsAnsweredCannotJoinAgainUntilBothAre() throws {
         let host = enter(at: 1)
-        let other = world.arrive(at: 2)
-        world.pass(.milliseconds(500))
-        let guest = try #require(other.guest)
-        let join = ClientMessage.room(.join(RoomVerb.Join(name: RoomName("kitchen"), displayName: "Ada")))
-        for message in [join, .room(.leave), join] { guest.say(message) }
+        let (other, guest) = try arrive(at: 2)
+        for message in [join(), .room(.leave), join()] { guest.say(message) }
         world.pass(.milliseconds(500))
         #expect(answers(other) == ["already_joined", "joined", "ok"])
         let texts = other.news.compactMap { message -> String? in
             if case .error(let failure) = message { failure.error.message } else { nil }
         }
         #expect(texts == ["You are in a room or waiting for one. Send room.leave, and wait for its answer."])
-        guest.say(join)
+        guest.say(join())
         world.pass(.milliseconds(500))
         #expect(answers(other).last == "joined")
         other.leave()
@@ -231,18 +198,9 @@ import Wire
     }
 
     @Test func aClientThatLeavesIsAnsweredAlsoIfItsJoinIsRefused() throws {
-        let host = world.arrive(at: 1)
-        var changes = RoomChanges()
-        changes.password = "secret"
-        var join = RoomVerb.Join(name: RoomName("kitchen"), displayName: "Ada")
-        join.options = changes
-        host.want(.request(.room(.join(join))))
-        world.pass(.milliseconds(500))
-        let other = world.arrive(at: 2)
-        world.pass(.milliseconds(500))
-        let guest = try #require(other.guest)
-        guest.say(.room(.join(RoomVerb.Join(name: RoomName("kitchen"), displayName: "Bo"))))
-        guest.say(.room(.leave))
+        open(world.arrive(at: 1)) { $0.password = "secret" }
+        let (other, guest) = try arrive(at: 2)
+        for message in [join(), .room(.leave)] { guest.say(message) }
         world.pass(.milliseconds(500))
         #expect(answers(other) == ["room_password", "ok"])
         other.say(.room(.leave))
@@ -268,12 +226,6 @@ import Wire
         world.pass(.seconds(5))
     }
 
-    /// What someone in the room has seen of another client.
-    private func states(of connection: ConnectionID, seenBy host: ClusterClient) -> [RoomPresence] {
-        host.news.compactMap { message in
-            if case .room(.person(let person)) = message, person.connection == connection { person.state } else { nil }
-        }
-    }
 
     @Test func aJoinThatIsAnsweredInTimeSucceeds() throws {
         let (host, other, connection) = try silence()
@@ -283,7 +235,7 @@ import Wire
         endSilence()
         world.pass(.seconds(10))
         #expect(other.isInRoom && other.failures.isEmpty)
-        #expect(states(of: connection, seenBy: host) == [.connected])
+        #expect(changes(of: connection, seenBy: host) == [.connected])
         #expect(!world.nodes[1].stage.hub.distant.waits(connection))
         judge()
     }
@@ -311,13 +263,13 @@ import Wire
         #expect(other.failures.map(\.code) == [.clusterUnavailable])
         endSilence()
         #expect(!other.news.contains { if case .room(.joined) = $0 { true } else { false } })
-        #expect(states(of: connection, seenBy: host) == [.connected, .left])
+        #expect(changes(of: connection, seenBy: host) == [.connected, .left])
         #expect(world.nodes[1].stage.hub.distant.seat(of: connection) == nil)
         #expect(!world.nodes[1].stage.hub.distant.waits(connection))
         other.want(.room(RoomName("kitchen")!))
         world.pass(.milliseconds(500))
         #expect(other.isInRoom)
-        #expect(states(of: connection, seenBy: host) == [.connected, .left, .connected])
+        #expect(changes(of: connection, seenBy: host) == [.connected, .left, .connected])
         judge()
     }
 
@@ -331,7 +283,7 @@ import Wire
         world.pass(.seconds(1))
         endSilence()
         #expect(answers(other) == ["cluster_unavailable", "cluster_unavailable", "joined"] && other.isInRoom)
-        #expect(states(of: connection, seenBy: host).last == .connected)
+        #expect(changes(of: connection, seenBy: host).last == .connected)
         #expect(world.nodes[1].stage.hub.distant.seat(of: connection)?.tag == world.nodes[0].tag)
         _ = try joinSession(other)
         other.leave()
@@ -349,7 +301,7 @@ import Wire
         world.pass(.milliseconds(500))
         #expect(other.isInRoom)
         endSilence()
-        #expect(states(of: connection, seenBy: host) == [.connected, .left])
+        #expect(changes(of: connection, seenBy: host) == [.connected, .left])
         other.say(.room(.leave))
         world.pass(.milliseconds(500))
         #expect(answers(other) == ["cluster_unavailable", "joined", "ok"])
@@ -365,7 +317,26 @@ import Wire
         #expect(answers(other) == ["cluster_unavailable", "ok"])
         endSilence()
         #expect(answers(other) == ["cluster_unavailable", "ok"])
-        #expect(states(of: connection, seenBy: host) == [.connected, .left])
+        #expect(changes(of: connection, seenBy: host) == [.connected, .left])
+        judge()
+    }
+
+    @Test func anApplicationsTokenForTheSessionOfARoomWithPeopleOnThisNodeLeadsToTheRoomsNode() throws {
+        let (host, other) = (enter(at: 1), enter(at: 2))
+        let session = try joinSession(host)
+        #expect(try joinSession(other) == session)
+        let guest = world.arrive(at: 2)
+        guest.want(.session(session, token: world.nodes[1].stage.token(session)))
+        world.pass(.seconds(2))
+        #expect(guest.node?.name == "n1" && guest.maxRedirects == 1)
+        let hasJoined = guest.news.contains {
+            if case .session(.joined(let joined)) = $0 { joined.session == session } else { false }
+        }
+        #expect(hasJoined && world.nodes.map { $0.stage.hub.sessionCount } == [1, 0, 0])
+        let stage = world.nodes[1].stage
+        let socket = stage.resource()
+        stage.handle(.operated(OperatorRequest(socket: socket, .session(session, .describe(nil)))))
+        #expect(stage.takeAnswer(socket)?.errorCode == .elsewhere)
         judge()
     }
 
@@ -427,11 +398,41 @@ import Wire
         let news = SessionNotice.SubscriptionChanged(
             session: session, stream: stream, videoPaused: true, reason: .slow)
         let connection = try connection(other)
+        let quality = SessionNotice.StreamQuality(session: session, stream: stream, level: .poor, reason: .loss)
         world.nodes[1].stage.handle(.media(.subscriptionChanged(news, subscriber: connection)))
-        world.nodes[1].stage.handle(.media(.speaking(session, stream)))
+        world.nodes[1].stage.handle(.media(.streamQuality(quality)))
         world.pass(.milliseconds(500))
         #expect(other.news.contains { if case .session(.subscriptionChanged) = $0 { true } else { false } })
-        #expect(host.news.contains { if case .session(.speaking) = $0 { true } else { false } })
+        #expect(host.news.contains { if case .session(.streamQuality) = $0 { true } else { false } })
+        judge()
+    }
+
+    /// The active speakers that a client was notified of.
+    private func speakers(_ client: ClusterClient) -> [StreamID?] {
+        client.news.compactMap { message -> StreamID?? in
+            if case .session(.speaking(let speaking)) = message { .some(speaking.stream) } else { nil }
+        }
+    }
+
+    @Test func theNodeOfTheSessionChoosesTheActiveSpeakerForAllNodes() throws {
+        let clients = (1...3).map { enter(at: $0) }
+        let session = try joinSession(clients[0])
+        for client in clients[1...] { #expect(try joinSession(client) == session) }
+        let streams = try clients.map { try publish($0, session) }
+        let heard = world.nodes.map { node in streams.map { node.stage.ledger.streams[$0]?.alwaysHeard } }
+        #expect(
+            heard == [[false, true, true], [false, false, false], [false, false, false]],
+            "the session's node hears the people of other nodes")
+        // The media planes of the three nodes do not agree.
+        for (node, stream) in zip(world.nodes, [streams[2], streams[1], streams[0]]) {
+            node.stage.handle(.media(.speaking(session, stream)))
+        }
+        world.pass(.milliseconds(500))
+        #expect(clients.map { speakers($0) } == [[streams[2]], [streams[2]], [streams[2]]])
+        world.nodes[1].stage.handle(.media(.speaking(session, nil)))
+        world.nodes[0].stage.handle(.media(.speaking(session, nil)))
+        world.pass(.milliseconds(500))
+        #expect(clients.map { speakers($0) } == [[streams[2], nil], [streams[2], nil], [streams[2], nil]])
         judge()
     }
 
@@ -443,7 +444,7 @@ import Wire
         let (client, own) = (try connection(other), try connection(host))
         let letters: [Letter] = [
             .room(RoomName("kitchen")!, .gone(client)), .session(session, .gone(client, .clientDisconnected)),
-            .room(RoomName("kitchen")!, .close), .session(session, .projectDeleted),
+            .room(RoomName("kitchen")!, .close), .session(session, .projectDeleted), .session(session, .speaking(nil)),
             .media(.leave(own)),
             .media(.subscribe(StreamID(high: 1, low: 1), session, by: client, MediaMids(), audio: true, video: true)),
         ]
@@ -497,7 +498,7 @@ import Wire
         world.pass(.seconds(10))
         #expect(subscribers(stream, at: 2) == nil && subscribers(stream, at: 3) == nil)
         #expect(second.isInRoom && third.isInRoom)
-        #expect(world.live.map { $0.stage.hub.roomCount }.reduce(0, +) == 1)
+        #expect(roomCounts.reduce(0, +) == 1)
     }
 
     @Test func whenTheNodeOfAMemberDiesTheMemberLeavesTheRoom() throws {
@@ -519,9 +520,8 @@ import Wire
 
     @Test func aJoinThatANodeDoesNotAnswerEndsWithTheNode() throws {
         _ = enter(at: 1)
-        let other = world.arrive(at: 2)
-        world.pass(.milliseconds(500))
-        let before = try connection(other)
+        let (other, guest) = try arrive(at: 2)
+        let before = guest.connection
         world.kill(world.nodes[0])
         other.want(.room(RoomName("kitchen")!))
         world.pass(.seconds(1))

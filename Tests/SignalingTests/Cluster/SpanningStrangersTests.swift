@@ -6,62 +6,11 @@ import Wire
 @testable import Signaling
 
 /// With relays, strangers stay on their nodes: they wait in the hall by letters, and their match is on the node of one of them.
-@Suite struct SpanningStrangersTests {
+@Suite struct SpanningStrangersTests: SpanningStrangers {
     let world = ClusterWorld(nodes: 3, spans: true) { $0.routesMedia = true }
-
-    private func connect(_ node: Int, to others: [Int]) {
-        world.nodes[node - 1].stage.handle(.mediaCrosses(to: Set(others.map { world.nodes[$0 - 1].tag })))
-    }
-
-    private func arrive(at node: Int) -> ClusterClient {
-        let client = world.arrive(at: node)
-        world.pass(.milliseconds(50))
-        return client
-    }
-
-    /// A stranger who looks for a text chat. The others look for a video chat, so this stranger is never matched, and keeps the hall on
-    /// their node.
-    private func holdHall(at node: Int) -> ClusterClient {
-        let client = arrive(at: node)
-        client.say(.roulette(.start(.init(mode: .text))))
-        world.pass(.seconds(1))
-        return client
-    }
-
-    /// Lets strangers arrive and search one after the other.
-    private func search(at nodes: Int...) -> [ClusterClient] {
-        nodes.map { node in
-            let client = arrive(at: node)
-            client.want(.chat)
-            world.pass(.seconds(1))
-            return client
-        }
-    }
-
-    private func match(_ client: ClusterClient) throws -> RouletteNotice.Matched {
-        try #require(client.guest?.match, "\(client.news)")
-    }
 
     private func ends(_ client: ClusterClient) -> [EndReason] {
         client.news.compactMap { if case .roulette(.ended(let ended)) = $0 { ended.reason } else { nil } }
-    }
-
-    /// The nodes whose media planes know the streams of a session, with the number of streams and of subscriptions.
-    private func planes(_ session: SessionID) -> [[Int]] {
-        world.nodes.map { node in
-            let streams = node.stage.ledger.streams.values.filter { $0.session == session }
-            return [streams.count, streams.reduce(0) { $0 + $1.subscribers.count }]
-        }
-    }
-
-    private var matchCounts: [Int] { world.nodes.map { $0.isLive ? $0.stage.hub.matchCount : 0 } }
-    private var waitingCounts: [Int] { world.nodes.map { $0.isLive ? $0.stage.hub.waitingCount : 0 } }
-
-    private func judge() {
-        world.check()
-        #expect(world.fault == nil)
-        #expect(world.spanningFaults == [])
-        for node in world.live { #expect(node.stage.hub.unexpectedLetters == 0) }
     }
 
     // MARK: Meeting

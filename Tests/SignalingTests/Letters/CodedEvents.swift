@@ -52,7 +52,7 @@ struct CodedEvents: Sendable, CustomTestStringConvertible {
             "SessionEvent", "SessionEvents", SessionEvent.blanks,
             staying: [
                 "matchSpans", "operated", "moderated", "archiveStopped", "broadcastStopped", "projectDeleted",
-                "placeLost",
+                "placeLost", "fullElsewhere",
             ]),
         CodedEvents("RoomSessionEvent", "SessionEvents", RoomSessionEvent.blanks),
         CodedEvents("PoolEvent", "RouletteEvents", PoolEvent.blanks),
@@ -105,6 +105,7 @@ struct CodedEvents: Sendable, CustomTestStringConvertible {
         .session(.unset, .operated(.describe(nil), SocketID(rawValue: 1))),
         .session(.unset, .moderated(SessionModeration(session: .unset))), .session(.unset, .projectDeleted),
         .session(.unset, .placeLost), .session(.unset, .matchSpans(.blank, [:])),
+        .session(.unset, .fullElsewhere(true, at: NodeTag(rawValue: 1 << 24 | 1)!)),
         .lookup(.blank, .answered(.blank, .push(isReachable: true))),
         .room(.unset, .close), .room(.unset, .personDeleted(.blank)), .room(.unset, .notStored(nil)),
         .room(.unset, .placeLost(.blank)), .roomRegistry(.wrongPassword(address: "")),

@@ -10,6 +10,7 @@ struct MediaLedger {
         var mids: MediaMids
         var audio: Bool
         var video: Bool
+        var alwaysHeard: Bool
         var subscribers: [ConnectionID: Subscription] = [:]
     }
 
@@ -35,7 +36,7 @@ struct MediaLedger {
         case .offer(let client, _, _, _, _), .close(let client, _), .estimate(let client, _):
             return naming(client, command)
         case .leave(let client): return leave(client)
-        case .publish(let stream, let session, let client, let mids, let audio, let video):
+        case .publish(let stream, let session, let client, let mids, let audio, let video, let alwaysHeard):
             if let fault = naming(client, command) { return fault }
             guard !past.contains(stream) else { return "\(stream) was unpublished and is published again" }
             if let known = streams[stream], (known.session, known.publisher) != (session, client) {
@@ -43,8 +44,8 @@ struct MediaLedger {
             }
             let subscribers = streams[stream]?.subscribers ?? [:]
             streams[stream] = Routed(
-                session: session, publisher: client, mids: mids, audio: audio, video: video, subscribers: subscribers
-            )
+                session: session, publisher: client, mids: mids, audio: audio, video: video, alwaysHeard: alwaysHeard,
+                subscribers: subscribers)
         case .update(let stream, let client, let audio, let video):
             guard let known = streams[stream] else { return "\(stream) is changed but does not exist" }
             guard known.publisher == client else {

@@ -29,7 +29,6 @@ export async function serveCluster(t, count, env = {}) {
   for (let number = 1; number <= count; number += 1) {
     const metricsPort = await freePort();
     const node = await serve(t, {
-      ...env,
       CONFAB_CLUSTER_NODE: number, CONFAB_CLUSTER_REDIS: redis, CONFAB_CLUSTER_RELAYS: 'true', CONFAB_STORAGE_URL: storage,
       // One loop, so that there is one relay for each pair of nodes.
       CONFAB_MEDIA_LOOPS: 1, CONFAB_METRICS_ENABLED: 'true', CONFAB_METRICS_PORT: metricsPort,
