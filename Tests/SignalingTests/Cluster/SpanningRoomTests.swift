@@ -226,7 +226,6 @@ import Wire
         world.pass(.seconds(5))
     }
 
-
     @Test func aJoinThatIsAnsweredInTimeSucceeds() throws {
         let (host, other, connection) = try silence()
         other.want(.room(RoomName("kitchen")!))
