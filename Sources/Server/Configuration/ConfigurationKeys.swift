@@ -497,7 +497,8 @@ extension Setting {
         Setting(
             "roulette.localWait", \.rules.localWait, wait,
             "In a cluster, how long a stranger looks for a partner on their own node.",
-            "Then they are redirected to the node where strangers of all nodes wait. With cluster.relays, nobody is redirected, and this takes at most 25 ms.",
+            "Then they are redirected to the node where strangers of all nodes wait. With cluster.relays, they look for "
+                + "at most 25 ms, and wait there without a redirect.",
             applies: .atReload),
         Setting(
             "roulette.skipWindow", \.rules.skipWindow, wait, "Ending a chat within this time counts as a skip.",
