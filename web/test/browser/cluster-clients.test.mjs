@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sharedBrowsers } from './browsers.mjs';
-import { metric, serveCluster } from './cluster.mjs';
+import { mediaCrosses, metric, serveCluster } from './cluster.mjs';
 import { startHAProxyOfNodes } from './haproxy.mjs';
 import { framesRise, seesColor, soundArrives } from './media.mjs';
 import { MediaPeer, open } from './media-peer.mjs';
@@ -17,11 +17,6 @@ const { chromium } = sharedBrowsers();
 /** Settings with which the same two people are not matched again during a test, and quick skips have no penalty. */
 const roulette = { CONFAB_ROULETTE_REMATCH_WAIT: '300s', CONFAB_ROULETTE_SKIP_WINDOW: '0s' };
 
-/** Checks that each node has sent media to the other one. Then nobody was redirected. */
-async function mediaCrossed(nodes) {
-  for (const node of nodes) assert.ok(await metric(node, 'confab_media_packets_relayed_total') > 0, `node ${nodes.indexOf(node) + 1} has sent media`);
-}
-
 test('a user of RouletteTok\'s page and one of our page meet on two nodes, and each learns that the other left', async (t) => {
   const nodes = await serveCluster(t, 2, roulette);
   const browser = await chromium();
@@ -33,8 +28,7 @@ test('a user of RouletteTok\'s page and one of our page meet on two nodes, and e
   await Promise.all([meets(red, 'green'), see(green, 'red')]);
   t.diagnostic(`both saw each other after ${time()}`);
   await saysNoTextChat(green);
-  await Promise.all([red, green].map((page) => framesRise(page, { by: 30 })));
-  await mediaCrossed(nodes);
+  await Promise.all([mediaCrosses(nodes), ...[red, green].map((page) => framesRise(page, { by: 30 }))]);
 
   await red.click('button', 'Next');
   await green.waitForStatus(says.movedOn);
@@ -42,7 +36,7 @@ test('a user of RouletteTok\'s page and one of our page meet on two nodes, and e
   await hears(red, 'disconnectPartner', 1);
   assertNoComplaints(red, green);
 
-  // Our page continued its search automatically, and the other one waits too.
+  // Our page continued its search automatically. RouletteTok's page waits too, so close it before another one arrives.
   await closeTab(t, red);
   const blue = await visit(t, browser, await startSite(t, nodes[0].port), { color: 'blue' });
   await Promise.all([meets(blue, 'green'), see(green, 'blue')]);
@@ -52,16 +46,15 @@ test('a user of RouletteTok\'s page and one of our page meet on two nodes, and e
   assertNothingThrown(blue);
 });
 
-test('two users of RouletteTok\'s page meet on two nodes, also if their SDKs are connected to the other node each', async (t) => {
+test('two users of RouletteTok\'s page meet on two nodes, also if the SDK of each is connected to the other node', async (t) => {
   const nodes = await serveCluster(t, 2, roulette);
   const browser = await chromium();
-  const visitAt = async (own, other, color) => visit(t, browser, await startSite(t, own.port, { sdkPort: other.port }), { color });
+  const visitAt = async (node, sdkNode, color) => visit(t, browser, await startSite(t, node.port, { sdkPort: sdkNode.port }), { color });
   const red = await visitAt(nodes[0], nodes[1], 'red');
   await waits(red);
   const blue = await visitAt(nodes[1], nodes[0], 'blue');
   await Promise.all([meets(red, 'blue'), meets(blue, 'red')]);
-  await Promise.all([red, blue].map((page) => framesRise(page, { by: 30 })));
-  await mediaCrossed(nodes);
+  await Promise.all([mediaCrosses(nodes), ...[red, blue].map((page) => framesRise(page, { by: 30 }))]);
   assertNoComplaints(red, blue);
   await closeTab(t, red);
   await waits(blue);
@@ -110,10 +103,10 @@ test('a WHIP and a WHEP client that reach another node than the session\'s are r
     return true;
   });
 
-  const isOfSecond = (url) => assert.match(url, /\/(whip|whep)\/[^/?]+\?at=n2$/);
+  const assertLeadsToSecond = (url) => assert.match(url, /\/(whip|whep)\/[^/?]+\?at=n2$/);
   const publisher = await MediaPeer.start(t, 'whip_client.py', [`${site}/whip/${session}?at=n1`, await token('publisheronly')], 'the publisher');
   publisher.publish('magenta', 440);
-  isOfSecond(await publisher.tells('redirected'));
+  assertLeadsToSecond(await publisher.tells('redirected'));
   assert.match((await publisher.tells('created')).address, /\/whip\/resources\/n2-[0-9a-f]+$/);
   await publisher.tells('connected');
   await seesColor(page, 'magenta');
@@ -122,7 +115,7 @@ test('a WHIP and a WHEP client that reach another node than the session\'s are r
 
   const viewer = await MediaPeer.start(t, 'whep_client.py', [`${site}/whep/${session}?at=n1`, await token('subscriber')], 'the viewer');
   viewer.do('watch');
-  isOfSecond(await viewer.tells('redirected'));
+  assertLeadsToSecond(await viewer.tells('redirected'));
   await viewer.tells('connected');
   await viewer.sees('magenta', 30);
   await viewer.hears(440);

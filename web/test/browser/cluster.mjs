@@ -59,7 +59,8 @@ export async function metric(node, name) {
 }
 
 /**
- * Waits until each node has sent more media to others. A page that was redirected is on the node of its partner, so no media would cross.
+ * Waits until each node has sent more media to others. This shows that no page was redirected: it would be on its partner's node, and no
+ * media would cross.
  *
  * @param {number} [by] the number of packets
  */

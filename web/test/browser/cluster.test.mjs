@@ -27,7 +27,7 @@ test('two people in one room, on two nodes of a cluster, see and hear each other
   assertNoComplaints(one, other);
 });
 
-test('strangers on two nodes meet, see and hear each other, and chat; one presses Next, and meets another on the other node', async (t) => {
+test('strangers on two nodes meet, see and hear each other, and chat; one presses Next, and meets another stranger of the other node', async (t) => {
   // Longer than the test, so that only people with shared interests are matched.
   const nodes = await serveCluster(t, 2, { CONFAB_ROULETTE_INTEREST_WAIT: '300s', CONFAB_ROULETTE_REMATCH_WAIT: '300s' });
   const browser = await chromium();
@@ -63,8 +63,8 @@ test('strangers on two nodes become contacts; one calls the other, both see and 
   await meet([red, 'red'], [green, 'green']);
   await keepInTouch(red, green);
   await red.click('button', 'Stop');
-  await neighbor.turnUp(green, nodes[1].url, { name: 'Green' });
-  await neighbor.turnUp(red, nodes[0].url, { name: 'Red' });
+  await neighbor.switchHere(green, nodes[1].url, { name: 'Green' });
+  await neighbor.switchHere(red, nodes[0].url, { name: 'Red' });
   await neighbor.turnTo(red, 'contacts');
   await neighbor.firstRow(red, 'contacts', { name: 'Green', online: 'yes' });
   await neighbor.talk([red, { name: 'Red', color: 'red' }], [green, { name: 'Green', color: 'green' }]);

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { sharedBrowsers } from './browsers.mjs';
 import {
   ann, approach, bob, call, cat, come, enter, find, findNobody, firstRow, isFree, isQuiet, lists, listsNot, moveTo, openMenu, places,
-  rings, rowsOf, says, serveNearby, turnTo, turnUp,
+  rings, rowsOf, says, serveNearby, turnTo, switchHere,
 } from './neighbor.mjs';
 import { arrive, assertNoComplaints, assertNothingThrown, keepInTouch, meet } from './stranger.mjs';
 import { testInFull } from './tier.mjs';
@@ -194,8 +194,8 @@ test('strangers who both press Keep in touch after a roulette chat find each oth
   await meet([red, 'red'], [green, 'green']);
   await keepInTouch(red, green);
   await red.click('button', 'Stop');
-  await turnUp(green, url, { name: 'Green' });
-  await turnUp(red, url, { name: 'Red' });
+  await switchHere(green, url, { name: 'Green' });
+  await switchHere(red, url, { name: 'Red' });
   await turnTo(red, 'contacts');
   await firstRow(red, 'contacts', { name: 'Green', online: 'yes' });
   await call(red, 'Green');

@@ -105,11 +105,11 @@ export async function come(t, browser, url, { name, ...options }) {
 }
 
 /**
- * Comes from another page of the site, such as that of strangers, and goes online without a location.
+ * Opens the page in the tab of another page, such as that of strangers, and goes online without a location.
  *
  * @param {{name: string}} options
  */
-export async function turnUp(page, url, { name }) {
+export async function switchHere(page, url, { name }) {
   await allow(page, url, ['geolocation']);
   await page.goto(`${url}/nearby`);
   await enter(page, { name, at: null });

@@ -30,6 +30,7 @@ class Resource:
         self.address = self.tag = self.connection = None
 
     async def request(self, method, address, body="", **headers):
+        """Returns the status, headers and body of the answer. Does not follow a redirect, but returns it."""
         headers = {name.replace("_", "-"): value for name, value in headers.items()}
         headers["Authorization"] = f"Bearer {self.token}"
         request = urllib.request.Request(address, body.encode() or None, headers, method=method)
@@ -57,7 +58,7 @@ class Resource:
             status, headers, answer = await self.request("POST", endpoint, offer, Content_Type="application/sdp")
             if status != 307:
                 break
-            # RFC 9725 §4.5. urllib follows no redirects of a POST.
+            # RFC 9725 §4.5. Repeat the POST here, because urllib does not follow redirects of a POST.
             endpoint = urllib.parse.urljoin(endpoint, headers["Location"])
             tell("redirected", endpoint)
         assert status == 201 and headers["Content-Type"] == "application/sdp", status

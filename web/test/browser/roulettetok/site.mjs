@@ -16,7 +16,7 @@ const files = {
  * @param {import('node:test').TestContext} t
  * @param {number} port the server's port
  * @param {object} [options]
- * @param {number} [options.sdkPort] the port of the node of a cluster to which the site forwards the WebSockets of the SDK; default: `port`
+ * @param {number} [options.sdkPort] the port of the node to which the SDK connects, in a cluster; default: `port`
  * @returns {Promise<string>} the address of the page
  */
 export async function startSite(t, port, { sdkPort = port } = {}) {
