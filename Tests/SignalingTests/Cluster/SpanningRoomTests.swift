@@ -220,12 +220,6 @@ import Wire
         return (host, other, try connection(other))
     }
 
-    /// Letters arrive again, in the order in which they were posted.
-    private func endSilence() {
-        world.post.setAway(false, now: world.now)
-        world.pass(.seconds(5))
-    }
-
     @Test func aJoinThatIsAnsweredInTimeSucceeds() throws {
         let (host, other, connection) = try silence()
         other.want(.room(RoomName("kitchen")!))

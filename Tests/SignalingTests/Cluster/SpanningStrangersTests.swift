@@ -260,12 +260,6 @@ import Wire
 
     // MARK: Requests that the match's node does not answer
 
-    /// Letters arrive again, in the order in which they were posted.
-    private func endSilence() {
-        world.post.setAway(false, now: world.now)
-        world.pass(.seconds(5))
-    }
-
     /// The number of members of a session on the first node; nil if it has none with this id.
     private func memberCount(_ session: SessionID) -> Int? {
         world.nodes[0].stage.hub.sessions.read(session) { $0.members.count }

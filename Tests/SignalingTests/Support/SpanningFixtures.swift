@@ -21,6 +21,12 @@ extension SpanningFixture {
         for node in numbers { connect(node, to: numbers.filter { $0 != node }) }
     }
 
+    /// Lets letters arrive again after `world.post.setAway`, in the order in which they were posted.
+    func endSilence() {
+        world.post.setAway(false, now: world.now)
+        world.pass(.seconds(5))
+    }
+
     /// Checks that clients saw no fault, and that each node expected all letters that it got.
     func judgeLetters() {
         world.check()
