@@ -172,10 +172,10 @@ public struct Rules: Equatable, Sendable {
     public var clusterPersonIdle: Duration = .seconds(1)
     /// How long another node may take to answer a client's request before the request fails.
     public var distantRequestTimeout: Duration = .seconds(10)
-    /// How long a stranger waits in the pool of their own node before waiting in the hall, if going there may take a redirect.
+    /// How long a stranger waits in the pool of their own node before waiting in the hall.
     public var localWait: Duration = .milliseconds(300)
-    /// Maximum of that time if media can cross to other nodes, because nobody has to be redirected then. It is not zero: each entry in the
-    /// hall takes letters, and on a busy node most strangers meet within this time.
+    /// Maximum of `localWait` while media can cross to other nodes, because then few strangers have to be redirected. It is not zero: each
+    /// entry in the hall takes letters, and on a busy node most strangers meet within this time.
     public var spanningHallWait: Duration = .milliseconds(25)
     /// The pause before a stranger who could not be sent there tries again.
     public var hallRetry: Duration = .seconds(1)

@@ -125,7 +125,7 @@ final class FeedTrack {
 
     // MARK: Demand
 
-    /// Whether the track is needed even if nothing reads it, because its audio levels are.
+    /// Whether the track is needed even without readers, because this node chooses the active speaker by its audio levels.
     var isAlwaysHeard: Bool {
         kind == .audio && publication.map { $0.alwaysHeard && $0.forwardsAudio } ?? false
     }

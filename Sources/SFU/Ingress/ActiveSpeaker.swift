@@ -70,8 +70,8 @@ struct ActiveSpeaker: Sendable {
     var isEmpty: Bool { voices.isEmpty }
 }
 
-/// The active speaker of each session. If a session spans nodes, only the reports of the session's node count, and the routers of other
-/// nodes choose only which video has priority.
+/// The active speaker of each session. If a session spans nodes, members see the choice of the session's node. On other nodes, the choice
+/// only decides which video has priority.
 final class Speakers {
     private let output: RouterOutput
     private(set) var sessions: [String: ActiveSpeaker] = [:]

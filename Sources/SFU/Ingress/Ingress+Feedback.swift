@@ -75,7 +75,7 @@ extension Ingress {
                 if let block = encoding.statistics?.reportBlock(at: now) { blocks.append(block) }
             }
         }
-        // A relay carries many publishers of whom nothing arrives, and has heartbeats. An empty report shows a client that it is heard.
+        // An empty report shows a client that it is connected. A relay has heartbeats instead, and many of its publishers send nothing.
         guard !blocks.isEmpty || !publisher.isRemote else { return }
         output.sendControl(to: publisher.link, on: path) { writer in
             RTCP.writeReceiverReport(sender: publisher.link.ownSSRC, blocks: blocks, to: &writer)

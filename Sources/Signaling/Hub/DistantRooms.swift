@@ -74,7 +74,7 @@ struct DistantRooms: Equatable, Sendable {
     /// Forgets all joins that a node will not answer.
     mutating func forgetJoins(to tag: NodeTag, isOver: Bool) { _ = joins.removeAll(to: tag, isOver: isOver) }
 
-    /// Lets the joins fail that were not answered in time. Returns them.
+    /// Marks the joins as failed that were not answered in time. Returns them.
     mutating func failJoins(
         now: Timestamp, lookAgainAt next: Timestamp, isGone: (ConnectionID) -> Bool
     ) -> [PostedRequests<RoomName>.Unanswered] {

@@ -106,7 +106,7 @@ struct DistantSessions: Equatable, Sendable {
         requests.insert(asked, .init(node: node, content: request, until: until))
     }
 
-    /// A request was posted to a node, and its answer is not for the client.
+    /// A request was posted to a node, and the client must not get its answer.
     mutating func failed(_ asked: Request, to node: NodeTag, lookAgainAt next: Timestamp) {
         requests.insert(asked, .init(node: node, content: .other, until: next, hasFailed: true))
     }
@@ -118,7 +118,7 @@ struct DistantSessions: Equatable, Sendable {
         requests.remove(client, re: re, from: node)
     }
 
-    /// Lets the requests fail that were not answered in time. Returns them.
+    /// Marks the requests as failed that were not answered in time. Returns them.
     mutating func failRequests(
         now: Timestamp, lookAgainAt next: Timestamp, isGone: (ConnectionID) -> Bool
     ) -> [PostedRequests<OpenRequest>.Unanswered] {

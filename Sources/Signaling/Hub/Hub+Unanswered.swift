@@ -1,11 +1,11 @@
 import Cluster
 import Wire
 
-// Requests that another node does not answer in time, although it lives and letters reach it. If the node dies or letters are lost, the
-// requests end earlier (`Hub+DistantRooms`, `Hub+DistantSessions`).
+// Requests that another node does not answer in time, although it is alive and no letters are lost. Otherwise, the requests end earlier
+// (`Hub+DistantRooms`, `Hub+DistantSessions`).
 
 extension Hub {
-    /// The time between two looks at the requests, because each look goes through all of them.
+    /// Minimum time between two checks, because each check goes through all requests.
     private static let lookInterval = Duration.milliseconds(250)
 
     /// A request was posted to a node. Returns when it fails if that node does not answer.
@@ -18,7 +18,7 @@ extension Hub {
         return deadline
     }
 
-    /// Lets the requests fail that were not answered in time. Returns when to look again; nil if no request is known.
+    /// Fails the requests that were not answered in time. Returns when to check again; nil if there are no requests.
     mutating func failUnanswered() -> Timestamp? {
         let next = context.now + context.rules.distantRequestTimeout
         let isGone = { [clients] (client: ConnectionID) in !clients.contains(client) }
@@ -52,7 +52,7 @@ extension Hub {
         context.post(.session(session, .gone(client, .networkDisconnected)), to: node)
     }
 
-    /// A node has answered a request that has failed. Closes what the request has opened. The client does not get the answer.
+    /// A node has answered a request that has failed. Undoes what the request did there. The client does not get the answer.
     mutating func undo(_ message: ServerMessage, for client: ConnectionID, at node: NodeTag) {
         guard case .session(.published(let published)) = message else { return }
         let verb = SessionVerb.unpublish(.init(session: published.session, stream: published.stream.id))
@@ -65,6 +65,6 @@ extension Hub {
 extension WireError {
     /// The error for a request that another node has not answered in time.
     static let nodeSilent = WireError(
-        .clusterUnavailable, "Another server of this cluster does not answer. Try again in a moment.",
+        .clusterUnavailable, "Another server of this cluster is not answering. Try again in a moment.",
         retryable: true, retryAfter: .seconds(2))
 }

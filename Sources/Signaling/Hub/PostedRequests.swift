@@ -16,7 +16,7 @@ struct PostedRequests<Content: Equatable & Sendable>: Equatable, Sendable {
         var hasFailed = false
     }
 
-    /// A request that nobody will answer.
+    /// A request that was not answered in time, or whose node is lost.
     struct Unanswered: Equatable, Sendable {
         let asked: Request
         let node: NodeTag
@@ -54,8 +54,8 @@ struct PostedRequests<Content: Equatable & Sendable>: Equatable, Sendable {
         for (re, posted) in requests[client] ?? [:] where posted.node == node { remove(Request(client, re)) }
     }
 
-    /// Removes the requests that were posted to a node which is lost, or letters to or from it. Returns those that have not failed, in a fixed
-    /// order.
+    /// Removes the requests to a node, because it is lost, or because letters to or from it are. Returns those that have not failed, in a
+    /// fixed order.
     ///
     /// - Parameter isOver: whether the node's life is over. Otherwise it may still answer those that have failed.
     mutating func removeAll(to node: NodeTag, isOver: Bool) -> [Unanswered] {
@@ -64,7 +64,7 @@ struct PostedRequests<Content: Equatable & Sendable>: Equatable, Sendable {
         return gone.filter { !$0.posted.hasFailed }.map { Self.unanswered($0) }
     }
 
-    /// Lets the requests fail whose time is over, and returns them in a fixed order. Forgets failed requests whose clients are gone.
+    /// Marks requests as failed that were not answered in time, and returns them in a fixed order. Forgets requests whose clients are gone.
     ///
     /// - Parameter next: when to look at failed requests again.
     mutating func fail(now: Timestamp, lookAgainAt next: Timestamp, isGone: (ConnectionID) -> Bool) -> [Unanswered] {

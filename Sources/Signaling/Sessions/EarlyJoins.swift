@@ -1,9 +1,9 @@
 import Wire
 
-/// Joins of a legacy client's home session with tokens of a match that has not opened the session yet.
+/// Joins of a legacy client's home session that arrive before the match of their token has opened the session.
 ///
-/// In a cluster, the match can be on the partner's node. It invites the partner, and informs this node by a letter. The partner's SDK may be
-/// connected to this node or to a third one, so its join can arrive before that letter.
+/// In a cluster, the match can be on the partner's node. It invites the partner, and informs this node by a letter. The partner's SDK may
+/// be connected to this node or to a third one, so its join can arrive before that letter.
 struct EarlyJoins: Equatable, Sendable {
     struct Join: Equatable, Sendable {
         let request: Request
@@ -13,7 +13,7 @@ struct EarlyJoins: Equatable, Sendable {
         let until: Timestamp
     }
 
-    /// How long a join waits. A letter takes milliseconds. If Redis is away, it takes longer, and the join is refused.
+    /// How long a join waits. A letter takes milliseconds. It takes longer only while Redis is away, and then the join is refused.
     private static let wait = Duration.seconds(2)
     /// Maximum number of joins that wait. Only the partner gets a token, for one place.
     private static let maxCount = 4

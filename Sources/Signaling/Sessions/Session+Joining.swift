@@ -63,7 +63,8 @@ extension Session {
         remove(former, .networkDisconnected, &context)
     }
 
-    /// Whether this join was kept, because its match may open this home session soon. Answers another join of a client that waits.
+    /// Keeps this join if its match may open this home session soon. If the client already waits, rejects the join. Returns whether the
+    /// join was kept or rejected.
     private mutating func keepsEarly(
         _ request: Request, _ identity: IdentityID, _ grant: SessionGrant, _ context: inout Context
     ) -> Bool {

@@ -119,11 +119,11 @@ public struct Session: Machine, Equatable, Sendable {
     var isMuted = false
     /// Whether only hosts and cohosts may share screens in this room.
     var hasScreensOnlyOfHosts = false
-    /// Whether the session or the server has reached its bandwidth limit. The media plane repeats `full` while the
-    /// limit is reached.
+    /// Whether the session or the server has reached its bandwidth limit on this node. The media plane repeats `full`
+    /// while the limit is reached.
     private var isFullHere = false
-    /// The other nodes on which the session or the server has reached its limit. Only nodes with members, because a node without them no
-    /// longer says when it has room.
+    /// The other nodes on which the session or the server has reached its limit. Contains only nodes with members: other nodes do not
+    /// report that the limit is no longer reached.
     var fullNodes: Set<NodeTag> = []
     /// The archives into which the session is recorded, oldest first.
     var archives: [RunningArchive] = []
@@ -187,7 +187,7 @@ public struct Session: Machine, Equatable, Sendable {
         }
     }
 
-    /// Whether a node with members has reached its bandwidth limit.
+    /// Whether this node or another node with members has reached its bandwidth limit.
     var isFull: Bool { isFullHere || !fullNodes.isEmpty }
 
     /// True if no state is left. A later join creates the session again from its id.
