@@ -65,9 +65,9 @@ let package = Package(
             ],
             swiftSettings: settings
         ),
-        // Only the random numbers, so that it needs no OpenSSL.
+        // Contains only `SeededGenerator`. The whole target would need OpenSSL.
         .target(name: "TestSupport", swiftSettings: settings),
-        // `Simulation` in it is the simulated population of the tests of `Signaling`.
+        // Its folder `Simulation` is a link to the simulated population in the tests of `Signaling`.
         .executableTarget(
             name: "Population", dependencies: ["Cluster", "Signaling", "TestSupport", "Wire"], swiftSettings: settings),
     ]

@@ -23,7 +23,7 @@ PAGE_PORT = 8080
 METRICS_PORT = 9464
 # A node that starts may have to wait until the life of its predecessor is over.
 READY_SECONDS = 60
-# For robots and letter tests, which connect many clients from few addresses, and for strangers who press Next at once.
+# For robots and letter tests, which connect many clients from few addresses, and for strangers who press Next quickly.
 NO_LIMITS = {
     **{f"CONFAB_LIMITS_{name}": "1000000" for name in (
         "REQUESTS_PER_SECOND", "REQUEST_BURST", "PERSON_REQUESTS_PER_SECOND", "PERSON_REQUEST_BURST", "HANDSHAKES_PER_SECOND",
@@ -111,7 +111,7 @@ class Node:
 
 class Cluster:
     """Use it in a `with` statement, which ends it and deletes its data. `network` says on which machines it runs. With `has_relays`, rooms
-    span nodes, metrics are served, many clients can have one address, and nobody waits after several quick Nexts."""
+    span nodes, metrics are served, many clients can have one address, and pressing Next quickly has no penalty."""
 
     def __init__(self, executable, nodes=2, port=0, network=None, say=lambda text: None, has_relays=False):
         self.executable, self.say, self.has_relays = executable, say, has_relays

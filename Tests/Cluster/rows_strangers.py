@@ -8,17 +8,17 @@ from programs import Failed
 from rows_letters import quantile
 from visitor import Client
 
-# In each round, the two people of one group press Next. The first rounds are not measured, so that nothing happens for the first time when
-# it is measured.
+# In each round, the two people of one group press Next. The first rounds are not measured: they warm up connections and caches.
 ROUNDS, FIRST_ROUNDS = 60, 4
 # How much longer the next partner on another node may take than one on the same node.
 ADDED_MILLISECONDS = 50
-# Less than the time after which the roulette matches people who share no interest, or who have just met.
+# Less than `roulette.interestWait` and `roulette.rematchWait`, after which the roulette also matches people who share no interest, or who
+# have just met.
 MATCH_SECONDS = 4
 
 
 class Stranger(Client):
-    """One person, connected to a node without HAProxy. `partner`: the interest that the person shares with the partner."""
+    """One person, connected to a node without HAProxy. `partner`: the interest that the person shares with the latest partner."""
 
     def __init__(self, cluster, node, interests):
         super().__init__(SimpleNamespace(host=node.machine.address, port=node.port), cluster.source())
@@ -37,16 +37,16 @@ class Stranger(Client):
             self.matched = time.monotonic()
             shared = message["partner"].get("interests", [])
             if len(shared) != 1 or shared[0] == self.partner:
-                raise Failed(f"A stranger met a wrong partner: they share {shared}, and before {self.partner}.")
+                raise Failed(f"A stranger met the wrong partner: they share {shared}, and the previous partner shared {self.partner}.")
             self.partner = shared[0]
-        elif message["type"] == "error":  # Such as a redirect.
-            raise Failed(f"A stranger was refused: {message}")
+        elif message["type"] == "error":  # A redirect, for example.
+            raise Failed(f"The server refused a stranger: {message}")
 
 
 class Strangers:
-    """Two groups of two people, each on one node. Each person has one interest in common with each person of the other group, and none with
-    the other one of their group. So partners are always of different groups. Both people of a group press Next at once. Because the
-    roulette does not match people who have just met, the pairs change in each round. Use it in a `with` statement."""
+    """Two groups of two people. Each group is on one node. Each person shares one interest with each person of the other group, and none
+    with the other person of their own group. So partners are always of different groups. Both people of a group press Next at once. The
+    roulette does not match people who have just met, so the pairs change in each round. Use it in a `with` statement."""
 
     def __init__(self, cluster, nodes):
         self.selector = selectors.DefaultSelector()
@@ -95,7 +95,7 @@ class Strangers:
         return self
 
     def __exit__(self, *_):
-        # Otherwise someone whose partner has left would still wait when others come.
+        # Otherwise a person whose partner has left would still be waiting when the strangers of the next measurement arrive.
         for person in self.people:
             person.attempt("roulette.stop", seconds=1)
         for person in self.people:

@@ -1,8 +1,8 @@
 import Foundation
 import Signaling
 
-/// Simulates many people on the nodes of a cluster, and prints what a person costs. It is the simulation of the tests of `Signaling`,
-/// in a process of its own, whose memory it measures. `scripts/soak population` starts it.
+/// Simulates many people on the nodes of a cluster, and prints what a person costs. The simulation is that of the tests of `Signaling`.
+/// It has its own process, because it measures the memory of the process. `scripts/soak population` starts it.
 @main
 enum Main {
     /// Each person has an IPv4 address in 10.0.0.0/8.
@@ -17,7 +17,7 @@ enum Main {
             nodes ~= numbers[1], minutes ~= numbers[2]
         else {
             print("usage: Population PEOPLE NODES MINUTES SEED")
-            print("people: \(people), nodes: \(nodes), minutes: \(minutes), seed: any number of 64 bits")
+            print("people: \(people), nodes: \(nodes), minutes: \(minutes), seed: any unsigned 64-bit number")
             exit(64)
         }
         guard let project = Project(apiKey: "1", secret: String(repeating: "0", count: Project.shortestSecret)) else {

@@ -1,10 +1,10 @@
 import Foundation
 import Signaling
 
-/// One run of a simulated population: everyone comes, lives for some minutes and comes to rest. It shows what must be true, and prints
-/// what a person costs.
+/// One run of a simulated population: everyone connects, is active for some minutes, and then starts nothing new. It checks the rules of a
+/// cluster, and prints what a person costs.
 ///
-/// The program `Benchmarks/Sources/Population` links this folder. So nothing in it uses other files of these tests.
+/// The program `Benchmarks/Sources/Population` links this folder, so nothing here may use other files of these tests.
 struct PopulationRun {
     private static let calm = Duration.seconds(60)
 
@@ -15,10 +15,10 @@ struct PopulationRun {
     let filling: Duration
     let seed: UInt64
     let project: Project
-    /// Whether nothing else runs in this process, so that its memory is that of the population.
+    /// Whether nothing else runs in this process. Then its memory is measured.
     let isAlone: Bool
 
-    /// Runs. Returns what is wrong, one sentence each.
+    /// Runs the simulation. Returns the faults, one sentence for each.
     func findFaults() -> [String] {
         let began = ContinuousClock.now
         let world = PopulationWorld(
@@ -47,7 +47,7 @@ struct PopulationRun {
         return after.letters > before.letters ? missing : missing + ["no letter was posted"]
     }
 
-    /// The resident memory of this process in bytes; nil if it is not that of the population, and where the kernel does not show it.
+    /// The resident memory of this process in bytes; nil if other tests run in it, or if the kernel does not show it.
     private var memory: Int? {
         guard isAlone, let text = try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8),
             let pages = text.split(separator: " ").dropFirst().first.flatMap({ Int($0) })
