@@ -131,7 +131,8 @@ final class RemotePublisher {
 
     // MARK: Demand
 
-    /// Computes what this node's subscribers demand, and the choice of the active speaker, and sends it if it has changed, or if it was not acknowledged in time.
+    /// Computes what this node's subscribers and the choice of the active speaker demand, and sends it if it has changed, or if it was not
+    /// acknowledged in time.
     func updateDemand(now: MediaTime) {
         publisher.isDemandChanged = false
         updatedAt = now
