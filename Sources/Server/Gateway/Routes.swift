@@ -158,7 +158,7 @@ struct Routes: Sendable {
                 (response, body) = try await files.get()
                 return response
             } catch {
-                guard let redirect = files.redirect(error, call) else { throw error }
+                guard let redirect = RoomFilesEndpoint.redirect(error, from: request.uri.string) else { throw error }
                 return redirect
             }
         }

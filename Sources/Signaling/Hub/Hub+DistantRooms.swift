@@ -94,14 +94,31 @@ extension Hub {
         switch letter {
         case .room(let name, let event):
             guard let client = event.client, let seat = distant.seat(of: client), seat.name == name else { return nil }
-            if case .gone = event { distant.leave(client) }
+            switch event {
+            case .gone: distant.leave(client)
+            // If this failed and was handled later, the client would not learn that it has left.
+            case .verb(_, _, .leave): break
+            case .verb(_, let re, _): posted(Request(client, re), .other, to: seat.tag)
+            default: break
+            }
             return seat.tag
-        case .roomRegistry(.keep(let client, _, let name, _)):
+        case .roomRegistry(.keep(let client, let re, let name, _)):
             guard let seat = distant.seat(of: client), seat.name == name else { return nil }
+            posted(Request(client, re), .other, to: seat.tag)
             return seat.tag
         case .session(let id, let event):
             if event.isOfSession { return distant.node(of: id) ?? distantSessions.node(of: id) }
-            if let client = event.client, let seat = distant.seat(of: client), seat.session == id { return seat.tag }
+            if let client = event.client, let seat = distant.seat(of: client), seat.session == id {
+                switch event {
+                case .join(_, _, let grant, let re):
+                    // That node does not take an application's token from here, so the client is redirected.
+                    guard let match = grant.match else { return nil }
+                    posted(Request(client, re), .join(id, match), to: seat.tag)
+                case .verb(_, let re, _): posted(Request(client, re), .other, to: seat.tag)
+                default: break
+                }
+                return seat.tag
+            }
             return node(ofSession: id, for: event)
         default: return nil
         }

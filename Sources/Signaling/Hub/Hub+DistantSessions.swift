@@ -15,11 +15,11 @@ extension Hub {
                 let node = distantSessions.node(of: match, unless: own),
                 places?.isAsked(.person(identity)) != true
             else { return nil }
-            distantSessions.posted(Request(client, re), .join(id, match), to: node, until: deadlineForAnswer())
+            posted(Request(client, re), .join(id, match), to: node)
             return node
         case .report(let report, let client, let re):
             guard let node = distantSessions.node(of: report.match, unless: own) else { return nil }
-            distantSessions.posted(Request(client, re), .report(id, report), to: node, until: deadlineForAnswer())
+            posted(Request(client, re), .report(id, report), to: node)
             return node
         case .sampled(let match, _, _), .judged(let match, _, _):
             return distantSessions.node(of: match, unless: own)
@@ -28,8 +28,7 @@ extension Hub {
         guard let client = event.client, let node = distantSessions.node(of: id, with: client) else { return nil }
         switch event {
         case .gone: distantSessions.leave(client, id)
-        case .verb(_, let re, _):
-            distantSessions.posted(Request(client, re), .other, to: node, until: deadlineForAnswer())
+        case .verb(_, let re, _): posted(Request(client, re), .other, to: node)
         default: break
         }
         return node
@@ -66,7 +65,8 @@ extension Hub {
             return false
         case .join(let session, _):
             // An earlier join has failed, and its answer was late. Without this, no further join could succeed.
-            let isIn = distantSessions.node(of: session, with: client) != nil
+            let isIn =
+                distantSessions.node(of: session, with: client) != nil || isSeated(client, in: session, at: tag)
             if failure.error.code == .alreadyJoined, !isIn { leave(session, client, at: tag) }
         case .other: break
         }
@@ -76,16 +76,16 @@ extension Hub {
     /// Notes that a client of this node has joined a session on another one. Returns false if the client has not requested the session from
     /// that node.
     private mutating func hasJoined(_ client: ConnectionID, _ joined: SessionNotice.Joined, at tag: NodeTag) -> Bool {
-        if let seat = distant.seat(of: client), seat.tag == tag, seat.session == joined.session { return true }
-        // After letters were lost, this node has answered the request itself.
-        guard let request = distantSessions.answered(client, re: joined.re, by: tag) else { return false }
+        let isSeated = isSeated(client, in: joined.session, at: tag)
+        // After letters were lost, this node has answered the request itself. A client with a seat was disconnected.
+        guard let request = distantSessions.answered(client, re: joined.re, by: tag) else { return isSeated }
         guard !request.hasFailed else {
             // The answer is late. If the client joins again, the node has removed it before.
             if !distantSessions.awaits(joined.session, client, at: tag) { leave(joined.session, client, at: tag) }
             return false
         }
         if case .join(joined.session, _) = request.content {
-            distantSessions.enter(client, joined.session, at: tag)
+            if !isSeated { distantSessions.enter(client, joined.session, at: tag) }
             return true
         }
         context.figures.unexpectedLetters += 1
@@ -95,6 +95,12 @@ extension Hub {
             context.fail(.placesUnavailable, Request(client, joined.re))
         }
         return false
+    }
+
+    /// Whether a client of this node is in a room on that one with this session.
+    private func isSeated(_ client: ConnectionID, in session: SessionID, at tag: NodeTag) -> Bool {
+        guard let seat = distant.seat(of: client) else { return false }
+        return seat.tag == tag && seat.session == session
     }
 
     /// Stores a report without the chat lines, because the node of the match cannot add them.
@@ -124,7 +130,10 @@ extension Hub {
             if !isOver { context.post(.session(visit.session, gone), to: tag) }
         }
         for open in lost.requests {
+            // The connection of a client in a room there ends, and its requests with it (`distantLost`).
+            let isSeated = distant.seat(of: open.asked.client)?.tag == tag
             switch open.content {
+            case .join where isSeated, .other where isSeated: break
             case .join(_, let match):
                 let refused = ClientEvent.joinRefused(re: open.asked.re, .matchOfTokenEnded, match: match)
                 context.tell(.client(open.asked.client, refused))

@@ -8,6 +8,11 @@ extension Hub {
     /// Minimum time between two checks, because each check goes through all requests.
     private static let lookInterval = Duration.milliseconds(250)
 
+    /// A request was posted to the node of the room, match or call that it is for.
+    mutating func posted(_ asked: Request, _ request: DistantSessions.OpenRequest, to node: NodeTag) {
+        distantSessions.posted(asked, request, to: node, until: deadlineForAnswer())
+    }
+
     /// A request was posted to a node. Returns when it fails if that node does not answer.
     mutating func deadlineForAnswer() -> Timestamp {
         let deadline = context.now + context.rules.distantRequestTimeout

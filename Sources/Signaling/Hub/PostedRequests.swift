@@ -5,7 +5,7 @@ import Wire
 ///
 /// A request that is not answered in time fails. It is kept until it is answered, or until its client or the other node is gone. So a late
 /// answer is recognized: the client does not get a second answer, and what the request opened on the other node is closed again. The
-/// budgets of clients and the limits of the post bound the number of requests.
+/// budgets of clients bound the number of requests that have not failed, and `maxFailed` that of the others.
 struct PostedRequests<Content: Equatable & Sendable>: Equatable, Sendable {
     struct Posted: Equatable, Sendable {
         let node: NodeTag
@@ -22,6 +22,10 @@ struct PostedRequests<Content: Equatable & Sendable>: Equatable, Sendable {
         let node: NodeTag
         let content: Content
     }
+
+    /// Maximum number of failed requests of each client that are kept, because a node may never answer them. If older ones are answered
+    /// after all, the client gets a second answer.
+    static var maxFailed: Int { 100 }
 
     /// Keyed by the client and the number of the request. No client has an empty dictionary.
     private var requests: [ConnectionID: [UInt64: Posted]] = [:]
@@ -78,7 +82,13 @@ struct PostedRequests<Content: Equatable & Sendable>: Equatable, Sendable {
             (posted.until, posted.hasFailed) = (next, true)
             insert(entry.asked, posted)
         }
+        for client in Set(due.map(\.asked.client)) { forgetOldest(of: client) }
         return due.filter { !$0.posted.hasFailed }.map { Self.unanswered($0) }
+    }
+
+    private mutating func forgetOldest(of client: ConnectionID) {
+        let failed = requests[client]?.filter(\.value.hasFailed).keys.sorted() ?? []
+        for re in failed.dropLast(Self.maxFailed) { remove(Request(client, re)) }
     }
 
     /// When to look at the next request; nil if there is none.

@@ -17,13 +17,13 @@ import Wire
     }
 
     @Test func `for files are redirected there, unless the load balancer has ignored that`() {
-        let file = RoomFileID(high: 1, low: 2)
-        for at in [nil, "n1", ""] {
-            let response = RoomFilesEndpoint.redirect(elsewhere, to: file, at: at)
-            #expect(response?.status == 307 && response?.headers.first(name: "Location") == "\(file)?at=n2")
+        let file = "/v1/rooms/kitchen/files/\(RoomFileID(high: 1, low: 2))"
+        for (query, location) in [("", "?at=n2"), ("?at=n1", "?at=n2"), ("?at=", "?at=n2"), ("?a=1", "?a=1&at=n2")] {
+            let response = RoomFilesEndpoint.redirect(elsewhere, from: file + query)
+            #expect(response?.status == 307 && response?.headers.first(name: "Location") == location)
         }
-        #expect(RoomFilesEndpoint.redirect(elsewhere, to: file, at: "n2") == nil)
-        #expect(RoomFilesEndpoint.redirect(unavailable, to: file, at: nil) == nil)
+        #expect(RoomFilesEndpoint.redirect(elsewhere, from: "\(file)?at=n2") == nil)
+        #expect(RoomFilesEndpoint.redirect(unavailable, from: file) == nil)
     }
 
     @Test func `of WHIP and WHEP are redirected there, unless the load balancer has ignored that`() throws {

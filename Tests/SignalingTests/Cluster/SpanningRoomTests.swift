@@ -314,6 +314,87 @@ import Wire
         judge()
     }
 
+    // MARK: Requests that the room's node does not answer
+
+    private func openRequests(_ client: ClusterClient) -> Int? { client.guest?.openRequests }
+
+    @Test func requestsOfAPersonInTheRoomFailAndAreUndoneIfTheAnswerIsLate() throws {
+        let (host, other) = (enter(at: 1), enter(at: 2))
+        let session = try joinSession(host)
+        #expect(try joinSession(other) == session)
+        world.post.setAway(true, now: world.now)
+        var publish = SessionVerb.Publish()
+        (publish.session, publish.mids) = (session, MediaMids(audio: "0", video: "1"))
+        other.say(.session(.publish(publish)))
+        other.say(.room(.say(.init(text: "Hello"))))
+        world.pass(.seconds(9))
+        #expect(openRequests(other) == 2)
+        world.pass(.seconds(2))
+        #expect(openRequests(other) == 0)
+        #expect(answers(other) == ["joined", "cluster_unavailable", "cluster_unavailable"])
+        endSilence()
+        #expect(other.isInRoom && answers(other).count == 3)
+        #expect(!other.news.contains { if case .session(.published) = $0 { true } else { false } })
+        for node in world.nodes { #expect(node.stage.ledger.streams.values.allSatisfy { $0.session != session }) }
+        let connection = try connection(other)
+        #expect(!world.nodes[1].stage.hub.distantSessions.waits(connection))
+        judge()
+    }
+
+    @Test func aPersonWhoLeavesTheRoomIsAnsweredWhenTheNodeIsBack() throws {
+        let (host, other) = (enter(at: 1), enter(at: 2))
+        let connection = try connection(other)
+        world.post.setAway(true, now: world.now)
+        other.say(.room(.leave))
+        world.pass(.seconds(20))
+        #expect(openRequests(other) == 1)
+        endSilence()
+        #expect(openRequests(other) == 0 && answers(other) == ["joined", "ok"])
+        #expect(changes(of: connection, seenBy: host) == [.connected, .left])
+        judge()
+    }
+
+    @Test func aJoinOfTheRoomsSessionThatIsAnsweredTooLateIsUndone() throws {
+        let (host, other) = (enter(at: 1), enter(at: 2))
+        let session = try joinSession(host)
+        let admission = try admission(of: other)
+        func members() -> Int? { world.nodes[0].stage.hub.sessions.read(session) { $0.members.count } }
+        world.post.setAway(true, now: world.now)
+        other.say(.session(.join(.init(session: session, token: admission.token))))
+        world.pass(.seconds(11))
+        #expect(openRequests(other) == 0 && answers(other) == ["joined", "cluster_unavailable"])
+        endSilence()
+        #expect(members() == 1 && other.guest?.places == [] && other.isInRoom)
+        #expect(try joinSession(other) == session)
+        #expect(members() == 2 && other.guest?.places == [session])
+        judge()
+    }
+
+    @Test func whenLettersAreLostOpenRequestsEndWithTheConnection() throws {
+        let (host, other) = (enter(at: 1), enter(at: 2))
+        let before = try connection(other)
+        other.guest?.say(.room(.say(.init(text: "Hello"))))
+        #expect(world.nodes[1].stage.hub.distantSessions.waits(before))
+        world.nodes[0].stage.handle(.lettersLost(world.nodes[1].tag))
+        world.nodes[1].stage.handle(.lettersLost(world.nodes[0].tag))
+        #expect(!world.nodes[1].stage.hub.distantSessions.waits(before))
+        world.pass(.seconds(5))
+        #expect(host.isInRoom && other.isInRoom && openRequests(other) == 0)
+        #expect(try connection(other) != before)
+    }
+
+    // MARK: Tokens of applications
+
+    @Test func aPersonInTheRoomIsReferredToTheRoomsNodeWithAnApplicationsToken() throws {
+        let (host, other) = (enter(at: 1), enter(at: 2))
+        let session = try joinSession(host)
+        other.say(.session(.join(.init(session: session, token: world.nodes[1].stage.token(session)))))
+        world.pass(.milliseconds(500))
+        #expect(openRequests(other) == 0 && other.isInRoom && other.guest?.places == [])
+        #expect(world.nodes.map { $0.stage.hub.sessionCount } == [1, 0, 0])
+        judge()
+    }
+
     @Test func anApplicationsTokenForTheSessionOfARoomWithPeopleOnThisNodeLeadsToTheRoomsNode() throws {
         let (host, other) = (enter(at: 1), enter(at: 2))
         let session = try joinSession(host)

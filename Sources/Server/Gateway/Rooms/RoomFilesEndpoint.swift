@@ -39,14 +39,10 @@ struct RoomFilesEndpoint {
     /// `Authorization` header to no other one. The load balancer passes the request on by `at`. If the request already names that
     /// node, the load balancer does not do so, and a redirect would be followed without end.
     ///
-    /// - Parameter at: the node that the request names; nil if it names none.
-    static func redirect(_ error: WireError, to id: RoomFileID, at: String?) -> GateResponse? {
-        guard error.code == .elsewhere, let node = error.at, at != node else { return nil }
-        return GateResponse(status: 307, headers: ["Location": "\(id)?at=\(node)"])
-    }
-
-    func redirect(_ error: WireError, _ request: GateRequest) -> GateResponse? {
-        Self.redirect(error, to: id, at: request.query.get("at"))
+    /// - Parameter uri: the URL of the request.
+    static func redirect(_ error: WireError, from uri: String) -> GateResponse? {
+        guard error.code == .elsewhere, let node = error.at, NodeQuery.name(in: uri) != node else { return nil }
+        return GateResponse(status: 307, headers: ["Location": NodeQuery.reference(to: node, from: uri)])
     }
 
     /// Handles a download. Returns the response and its body, which streams the file from the store.
