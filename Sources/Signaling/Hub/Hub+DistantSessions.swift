@@ -64,9 +64,11 @@ extension Hub {
             store(report, Request(client, re))
             return false
         case .join(let session, _):
-            // An earlier join has failed, and its answer was late. Without this, no further join could succeed.
+            // An earlier join has failed, and its answer was late. Without this, no further join could succeed. A join that is not yet
+            // answered must not be undone.
             let isIn =
                 distantSessions.node(of: session, with: client) != nil || isSeated(client, in: session, at: tag)
+                || distantSessions.awaits(session, client, at: tag)
             if failure.error.code == .alreadyJoined, !isIn { leave(session, client, at: tag) }
         case .other: break
         }
