@@ -11,10 +11,10 @@ import { testInFull } from './tier.mjs';
 const { chromium, firefox } = sharedBrowsers();
 const token = 'f00dfeedf00dfeedf00dfeedf00dfeed';
 
-/** Starts a server with the operator's page, and opens the page. */
-async function open(t, browser) {
+/** Starts a server with the operator's page, and opens the page. `env`: more settings. */
+async function open(t, browser, env = {}) {
   const port = await freePort();
-  const server = await serve(t, { CONFAB_ADMIN_PORT: port, CONFAB_ADMIN_TOKEN: token });
+  const server = await serve(t, { CONFAB_ADMIN_PORT: port, CONFAB_ADMIN_TOKEN: token, ...env });
   const page = await (await browser()).newPage({ color: 'red' });
   t.after(() => page.close());
   await page.goto(`http://127.0.0.1:${port}/admin`);
@@ -131,6 +131,41 @@ test('in a cluster the page lists the nodes, and drains one after a question; it
   await page.click('button', 'Drain');
   await page.until('it says what happens', async () => /^n2 is being taken out of service/.test(await page.alerts()));
   await page.find('button', 'Serve from n2 again');
+  assertNoComplaints(page);
+});
+
+/** Lets all of these clients connect from one address. */
+const withoutLimits = Object.fromEntries([
+  'HANDSHAKES_PER_SECOND', 'HANDSHAKE_BURST', 'SOCKETS_PER_ADDRESS', 'ADDRESS_MESSAGES_PER_SECOND', 'ADDRESS_MESSAGE_BURST',
+].map((name) => [`CONFAB_LIMITS_${name}`, 1_000_000]));
+
+/** Opens rooms with one person each, up to 50 at the same time. */
+async function openRooms(server, first, count) {
+  let next = first;
+  await Promise.all(Array.from({ length: 50 }, async () => {
+    while (next < first + count) {
+      const number = next;
+      next += 1;
+      const guest = await Guest.arrive(server.url);
+      await guest.isType('welcome');
+      const { sessionId, token: admission } = await guest.ask('room.join', { name: `room-${number}`, displayName: `Person ${number}` });
+      assert.equal((await guest.ask('session.join', { sessionId, token: admission })).type, 'session.joined');
+    }
+  }));
+}
+
+testInFull('the page shows 12 sessions and 2,000, in pages, without faults', 'lists of any length are tested without a browser', async (t) => {
+  const { server, page } = await open(t, chromium, withoutLimits);
+  await enter(page);
+  await openRooms(server, 0, 12);
+  await page.click('tab', 'Sessions');
+  await page.waitFor('all 12 sessions', () => document.querySelectorAll('#session-rows > *').length === 12);
+  assert.deepEqual(await inspect(page, 'admin-sessions-12'), []);
+  await openRooms(server, 12, 1988);
+  await page.waitFor('the number of sessions', () => /^1 to \d+ of 2,000 sessions/.test(document.getElementById('page-place').textContent));
+  assert.deepEqual(await inspect(page, 'admin-sessions-2000'), []);
+  await page.click('tab', 'Overview');
+  assert.deepEqual(await inspect(page, 'admin-overview-2000'), []);
   assertNoComplaints(page);
 });
 
