@@ -177,7 +177,11 @@ class FirefoxPage extends Page {
       const selector = name === undefined ? 'video' : `video[aria-label=${JSON.stringify(name)}]`;
       return this.#locate({ type: 'css', value: `${selector}:not([aria-hidden=true], [hidden])` });
     }
-    return this.#locate({ type: 'accessibility', value: name === undefined ? { role } : { role, name } });
+    const found = await this.#locate({ type: 'accessibility', value: name === undefined ? { role } : { role, name } });
+    if (role !== 'textbox' || name === undefined) return found;
+    // ARIA has no role for password fields either. Chromium finds them as text boxes.
+    const labelled = `@id = //label[normalize-space() = ${JSON.stringify(name)}]/@for`;
+    return [...found, ...await this.#locate({ type: 'xpath', value: `//input[@type = 'password' and ${labelled}]` })];
   }
 
   async #locate(locator) {
