@@ -20,7 +20,7 @@ struct RelayRecordingTests {
     private func relayed(in room: SimulatedRoom, during milliseconds: Int64) -> UInt64 {
         let before = room.servers[1].router.counters.packetsRelayed
         room.run(milliseconds)
-        return UInt64(room.servers[1].router.counters.packetsRelayed - before)
+        return room.servers[1].router.counters.packetsRelayed - before
     }
 
     @Test("audio, video, reports and the end arrive, although nobody watches")
@@ -45,7 +45,7 @@ struct RelayRecordingTests {
         #expect(VP8Descriptor(try #require(items.video.first).payload)?.isKeyframeStart == true)
     }
 
-    @Test("a stream that is recorded from its beginning is complete as soon as its tracks have crossed")
+    @Test("a stream that is recorded before its tracks are known is recorded as soon as they are")
     func early() throws {
         let room = try SimulatedRoom(nodes: 2)
         _ = try room.clients(1)
@@ -102,7 +102,7 @@ struct RelayRecordingTests {
         room.run(1000)
         items = RecordedItems()
         items.read(reader, of: 8)
-        #expect(items.messages.contains(.ended) == false && (45...55).contains(items.audio.count))
+        #expect(!items.messages.contains(.ended) && (45...55).contains(items.audio.count))
     }
 
     @Test("the publisher sends the largest layer within the height, and none when the recording has stopped")
@@ -241,7 +241,7 @@ struct RelayRecordingTests {
         for isVideo in [false, true] {
             let own = reports.filter { $0.isVideo == isVideo }
             let first = try #require(own.first)
-            #expect(own.count >= 8)
+            #expect(own.count >= 6)
             for report in own {
                 let sent = report.ntp - first.ntp
                 let late = (report.arrivedAt - first.arrivedAt) - sent
