@@ -9,12 +9,13 @@ import re
 import shutil
 import signal
 import socket
+import subprocess
 import sys
 import tempfile
 
 from engines import REDIS_PORT, Postgres, RedisServers
 from machines import Loopback, find_command
-from programs import Missing, Program, http_get, require
+from programs import Failed, Missing, Program, http_get, require
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 # The page's name. Browsers trust every name under `localhost`, and use the camera only on such pages.
@@ -65,6 +66,7 @@ class Node:
     def _relay_settings(self):
         return {
             **NO_LIMITS, "CONFAB_CLUSTER_RELAYS": "true", "CONFAB_MEDIA_ADDRESS": self.machine.address,
+            "CONFAB_RECORDING_MIN_FREE_SPACE": "64MiB",
             "CONFAB_METRICS_ENABLED": "true", "CONFAB_METRICS_HOST": self.machine.address,
             "CONFAB_METRICS_PORT": str(self.metrics_port)}
 
@@ -100,6 +102,14 @@ class Node:
 
     def await_ready(self, seconds=READY_SECONDS):
         self.program.until(f"Node {self.number} becomes ready", self.require_ready, seconds)
+
+    def confab(self, *arguments):
+        """Runs `confab` on the node's machine, as its operator does. Returns what it prints."""
+        done = subprocess.run(
+            [*self.machine.prefix, self.cluster.executable, *arguments, "--data-dir", self.data], capture_output=True, text=True)
+        if done.returncode:
+            raise Failed(f"`confab {' '.join(arguments)}` on {self.name} says: {done.stderr.strip()}")
+        return done.stdout.strip()
 
     def use(self, executable):
         """Stops the node as an operator does, and starts it with this executable. Returns whether it stopped by itself."""

@@ -2,7 +2,6 @@
 
 import re
 import signal
-import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -68,17 +67,9 @@ def pause_a_node(cluster, report):
         scene.await_another_life(report)
 
 
-def confab_node(node, *arguments):
-    """Runs `confab node` on the node's machine, as its operator does. Returns what it prints."""
-    done = subprocess.run(
-        [*node.machine.prefix, node.cluster.executable, "node", *arguments, "--data-dir", node.data], check=True,
-        capture_output=True, text=True)
-    return done.stdout.strip()
-
-
 def require_connections(node, count):
     """Raises `NotYet` unless the node has as many connections."""
-    shown = confab_node(node, "show")
+    shown = node.confab("node", "show")
     found = re.search(r"(\d+) connections", shown)
     require(found and int(found[1]) == count, f"`confab node show` says {shown!r}, and {count} connections should be left")
 
@@ -90,7 +81,7 @@ def drain_a_node(cluster, report):
         crowd = Crowd(cluster, drained, ROOM)
         idle = [Visitor(cluster, drained.name) for _ in range(20)]
         start, moment = time.monotonic(), time.time()
-        report.figure("the command says", confab_node(drained, "drain", drained.name))
+        report.figure("the command says", drained.confab("node", "drain", drained.name))
         ends = together(idle, lambda visitor: visitor.await_end(60))
         report.figure("seconds until the last of 20 idle people had left", round(time.monotonic() - start, 2))
         report.check(None not in ends, "everyone who is idle leaves within 60 s")
@@ -106,7 +97,7 @@ def drain_a_node(cluster, report):
         check_media(browsers, moment, report)
         # Through another node, as from a machine that cannot reach this one.
         other = next(node for node in cluster.nodes if node is not drained)
-        report.figure("another node was asked to take it back, and says", confab_node(other, "serve", drained.name))
+        report.figure("another node was asked to take it back, and says", other.confab("node", "serve", drained.name))
 
         def require_newcomer():
             newcomers.append(Visitor(cluster))

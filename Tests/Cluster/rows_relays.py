@@ -1,9 +1,15 @@
 """Rows in which one room is on several nodes, and media crosses between them. Each function is one row; its first line is the title."""
 
+import glob
+import json
+import os
+import subprocess
 import time
 
-from programs import last, require, until
+from machines import find_command
+from programs import Failed, last, require, until
 from robots import GAP_MILLISECONDS, ROOM_PREFIX, NodeRobots
+from visitor import Visitor
 
 # From the start of a connection to the first frame of everyone.
 FIRST_FRAME_MILLISECONDS = 600
@@ -14,6 +20,9 @@ LOST_PERCENT, MANY_LOST_PERCENT = 5, 15
 # The share of frames that may be incomplete despite retransmissions.
 INCOMPLETE_SHARE, MANY_INCOMPLETE_SHARE = 0.005, 0.01
 THINNED = "Relay loses packets"
+RECORDED_SECONDS = 8
+# The least that a file has of each track: three quarters of 24 frames and 50 packets of audio a second.
+RECORDED_PACKETS = {"video": RECORDED_SECONDS * 18, "audio": RECORDED_SECONDS * 37}
 
 
 def describe(paths):
@@ -133,6 +142,58 @@ def lose_a_node_of_a_room(cluster, report):
         report.measure(f"the relays of {node.name} are connected again", node.require_relays, 20)
 
 
+def record_across_nodes(cluster, report):
+    """A room on two nodes is recorded: the archive has the audio and video of everyone, also of those on the other node"""
+    if not find_command("ffprobe"):
+        return report.skip("ffprobe is not installed. Debian's package is ffmpeg.")
+    cluster.await_relays()
+    nodes = cluster.nodes[:2]
+    with NodeRobots(nodes, RECORDED_SECONDS + 12, ("--rooms", "1", "--size", "4")) as robots:
+        robots.await_measuring()
+        number = until(lambda: require(owner_of_robots(cluster), "Redis does not say where the robots' room is"), 5)
+        owner = next(node for node in cluster.nodes if node.number == number)
+        report.figure("the room is on", owner.name)
+        # The room's session is known to those who are in the room.
+        visitor = Visitor(cluster, owner.name)
+        session = visitor.join(cluster.redis.rooms(ROOM_PREFIX)[0])["sessionId"]
+        visitor.close()
+        archive = owner.confab("archive", "start", session)
+        # The notice lasts a second.
+        last(RECORDED_SECONDS + 2, time.monotonic())
+        owner.confab("archive", "stop", archive)
+        folder = until(lambda: completed_archive(owner), 20)
+        with open(os.path.join(folder, "archive.json")) as file:
+            files = json.load(file)["files"]
+        measured = robots.result()
+    report.check(check_frames(report, measured.between(*nodes)) == 0, "all frames that the robots got are complete")
+    report.check(len({file["streamId"] for file in files}) == len(files) == 4, "the manifest has one file for each of four streams")
+    for file in files:
+        tracks = recorded_tracks(os.path.join(folder, file["filename"]))
+        span = f"{file['startTimeOffset']} to {file['stopTimeOffset']} ms"
+        report.figure(file["filename"], f"{file['size']} bytes, {span}, packets {tracks}")
+        report.check(
+            all(tracks.get(kind, 0) >= least for kind, least in RECORDED_PACKETS.items()), "the file has video and audio")
+
+
+def completed_archive(node):
+    """The folder of the only archive of a node. Raises `NotYet` until its manifest says why it ended."""
+    manifests = glob.glob(os.path.join(node.data, "recordings", "*", "archive.json"))
+    require(len(manifests) == 1, f"{node.name} has {len(manifests)} manifests")
+    with open(manifests[0]) as file:
+        require(json.load(file).get("reason"), "the archive has not ended")
+    return os.path.dirname(manifests[0])
+
+
+def recorded_tracks(path):
+    """The number of packets of each kind of track in a file."""
+    done = subprocess.run(
+        [find_command("ffprobe"), "-v", "error", "-count_packets", "-show_entries", "stream=codec_type,nb_read_packets", "-of",
+         "json", path], capture_output=True, text=True)
+    if done.returncode:
+        raise Failed(f"ffprobe says about {os.path.basename(path)}: {done.stderr[-300:]}")
+    return {stream["codec_type"]: int(stream["nb_read_packets"]) for stream in json.loads(done.stdout)["streams"]}
+
+
 def owner_of_robots(cluster):
     """The number of the node that has the robots' room, or None."""
     rooms = cluster.redis.rooms(ROOM_PREFIX)
@@ -140,7 +201,8 @@ def owner_of_robots(cluster):
 
 
 ALL = [
-    see_across_nodes, hear_across_nodes, lose_packets_between_nodes, lose_many_packets_between_nodes, lose_a_node_of_a_room]
+    see_across_nodes, hear_across_nodes, lose_packets_between_nodes, lose_many_packets_between_nodes, lose_a_node_of_a_room,
+    record_across_nodes]
 for row in ALL:
     row.needs_relays = True
 for row in (see_across_nodes, hear_across_nodes):

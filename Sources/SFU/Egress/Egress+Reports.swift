@@ -52,10 +52,9 @@ extension Egress {
         let wallClock = settings.wallClock(now)
         // The time since the report, on the publisher's clock. The media clock has advanced by the same amount.
         let elapsed = (wallClock - report.ntp) - offset
-        let rate = Int64(feed.track.clockRate)
-        let ticks = UInt32(truncatingIfNeeded: elapsed.nanoseconds / 1000 &* rate / 1_000_000)
+        let timestamp = report.advanced(by: elapsed, clockRate: feed.track.clockRate).timestamp
         return RTCP.SenderInfo(
-            ssrc: track.ssrc, ntp: wallClock, rtpTimestamp: track.rewriting.timestamp(report.timestamp &+ ticks),
+            ssrc: track.ssrc, ntp: wallClock, rtpTimestamp: track.rewriting.timestamp(timestamp),
             packetCount: track.packets, octetCount: track.octets
         )
     }

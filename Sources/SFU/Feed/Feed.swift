@@ -85,4 +85,12 @@ struct SourceReport: Equatable, Sendable {
     var timestamp: UInt32
     /// When the report arrived.
     var arrivedAt: MediaTime
+
+    /// Returns the report that the publisher would send after this interval. Both of its clocks have advanced by the interval.
+    func advanced(by interval: MediaInterval, clockRate: UInt32) -> SourceReport {
+        let ticks = interval.nanoseconds / 1000 &* Int64(clockRate) / 1_000_000
+        return SourceReport(
+            ntp: ntp + interval, timestamp: timestamp &+ UInt32(truncatingIfNeeded: ticks),
+            arrivedAt: arrivedAt + interval)
+    }
 }

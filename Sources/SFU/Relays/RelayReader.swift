@@ -70,7 +70,12 @@ final class RelayReader: FeedReader {
     private func begin(_ feed: Feed, in number: UInt16, now: MediaTime) {
         guard let channel = sender.begin(feed, of: self, in: number) else { return }
         channels[feed.index] = channel
-        if let report = feed.report { sender.send(report, on: channel) }
+        if let report = feed.report {
+            // The other node takes the arrival for the time of the report. Audio is reported only every few seconds, so the recorder
+            // would place the stream too late by as much.
+            let present = report.advanced(by: now - report.arrivedAt, clockRate: track.clockRate)
+            sender.send(present, on: channel)
+        }
         guard track.kind == .video else { return }
         feed.keyframes.subscriberElsewhere(.start, now: now)
         track.requestKeyframeSoon()

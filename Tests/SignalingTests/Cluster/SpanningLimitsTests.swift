@@ -10,13 +10,6 @@ import Wire
 
     init() { connectAll() }
 
-    private func enter(at node: Int) -> ClusterClient {
-        let client = world.arrive(at: node)
-        client.want(.room(RoomName("kitchen")!))
-        world.pass(.milliseconds(500))
-        return client
-    }
-
     private func codes(_ client: ClusterClient) -> [WireError.Code] { client.news.compactMap(\.errorCode) }
 
     @Test func aRoomIsFullAtItsCapacityWhicheverNodesItsPeopleAreOn() {

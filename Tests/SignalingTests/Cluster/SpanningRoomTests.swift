@@ -11,24 +11,6 @@ import Wire
 
     init() { connectAll() }
 
-    private func enter(_ room: String = "kitchen", at node: Int) -> ClusterClient {
-        let client = world.arrive(at: node)
-        client.want(.room(RoomName(room)!))
-        world.pass(.milliseconds(500))
-        return client
-    }
-
-    private func publish(_ client: ClusterClient, _ session: SessionID) throws -> StreamID {
-        var verb = SessionVerb.Publish()
-        (verb.session, verb.mids) = (session, MediaMids(audio: "0", video: "1"))
-        client.say(.session(.publish(verb)))
-        world.pass(.milliseconds(500))
-        let published = client.news.compactMap { message -> StreamID? in
-            if case .session(.published(let published)) = message { published.stream.id } else { nil }
-        }
-        return try #require(published.last)
-    }
-
     private func subscribe(_ client: ClusterClient, _ session: SessionID, _ stream: StreamID) {
         let mids = MediaMids(audio: "2", video: "3")
         client.say(
@@ -40,8 +22,6 @@ import Wire
     private func subscribers(_ stream: StreamID, at node: Int) -> Set<ConnectionID>? {
         world.nodes[node - 1].stage.ledger.streams[stream].map { Set($0.subscribers.keys) }
     }
-
-    private func connection(_ client: ClusterClient) throws -> ConnectionID { try #require(client.guest).connection }
 
     // MARK: Entering
 

@@ -54,6 +54,28 @@ extension SpanningRooms {
         world.pass(.milliseconds(500))
     }
 
+    /// Lets a new client join a room from this node.
+    func enter(_ room: String = "kitchen", at node: Int) -> ClusterClient {
+        let client = world.arrive(at: node)
+        client.want(.room(RoomName(room)!))
+        world.pass(.milliseconds(500))
+        return client
+    }
+
+    /// Publishes audio and video in a session. Returns the stream's id.
+    func publish(_ client: ClusterClient, _ session: SessionID) throws -> StreamID {
+        var verb = SessionVerb.Publish()
+        (verb.session, verb.mids) = (session, MediaMids(audio: "0", video: "1"))
+        client.say(.session(.publish(verb)))
+        world.pass(.milliseconds(500))
+        let published = client.news.compactMap { message -> StreamID? in
+            if case .session(.published(let published)) = message { published.stream.id } else { nil }
+        }
+        return try #require(published.last)
+    }
+
+    func connection(_ client: ClusterClient) throws -> ConnectionID { try #require(client.guest).connection }
+
     /// Returns the admission to the session of the room in which the client is.
     func admission(of client: ClusterClient) throws -> Admission {
         let admissions = client.news.compactMap { message -> Admission? in
