@@ -96,6 +96,25 @@ struct NodeListTests {
         #expect(seen.nodes == list.nodes && seen.age == .milliseconds(300))
     }
 
+    @Test("the relays of the asked node are listed with each other node that lives, also if there are none")
+    func relays() {
+        let (own, two, three, four) = (Self.record(Self.tag(1, 5)), Self.tag(2, 6), Self.tag(3, 7), Self.tag(4, 8))
+        let view = LedgerView(
+            clock: .seconds(1000), age: .seconds(60),
+            lives: [Self.alive(own.tag), Self.alive(two), Self.alive(three), Self.fenced(four, heir: own.tag)],
+            epoch: nil, epochAge: .zero)
+        var states = RelayStates()
+        states.connected = 2
+        func listed(_ relays: [NodeTag: RelayStates]?) -> [RelayStates?] {
+            NodeList(asked: own, lease: .seconds(2), view: view, age: .zero, others: [], relays: relays)
+                .nodes.map(\.relays)
+        }
+        #expect(listed(nil) == [nil, nil, nil, nil])
+        #expect(listed([two: states, four: states]) == [nil, states, RelayStates(), nil])
+        // Those to an earlier life do not count.
+        #expect(listed([Self.tag(2, 4): states]) == [nil, RelayStates(), RelayStates(), nil])
+    }
+
     @Test("a request is listed until the node has carried it out, and that of an earlier life is not")
     func requests() {
         let lives = [Self.alive(Self.tag(2, 6), requested: .draining), Self.alive(Self.tag(1, 5), requested: .serving)]

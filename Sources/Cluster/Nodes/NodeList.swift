@@ -16,6 +16,8 @@ public struct NodeList: Hashable, Sendable {
         public var requested: NodeRecord.State?
         /// What it has published. Nil if the life is over, or if the record could not be read.
         public var record: NodeRecord?
+        /// The relays of the node that is asked to this one. Nil if the asked node opens none, and for itself, and if the life is over.
+        public var relays: RelayStates?
     }
 
     /// The life of the node that was asked.
@@ -31,8 +33,10 @@ public struct NodeList: Hashable, Sendable {
     ///   - view: what it has read from the ledger last; nil if nothing.
     ///   - age: how long ago.
     ///   - others: the records of other nodes that are not too old.
+    ///   - relays: the relays of the node that is asked, by the lives to which they are. Nil if it opens none.
     public init(
-        asked own: NodeRecord, lease: Duration, view: LedgerView?, age: Duration?, others: some Sequence<NodeRecord>
+        asked own: NodeRecord, lease: Duration, view: LedgerView?, age: Duration?, others: some Sequence<NodeRecord>,
+        relays: [NodeTag: RelayStates]? = nil
     ) {
         asked = own.tag
         self.age = view == nil ? nil : age
@@ -45,7 +49,10 @@ public struct NodeList: Hashable, Sendable {
         newest[own.tag.node] = nil
         let mine = Node(
             tag: own.tag, condition: own.knownCondition, lease: lease, requested: requested, record: own)
-        nodes = ([mine] + newest.values.map { Node($0, records[$0.tag]) }).sorted { $0.tag.node < $1.tag.node }
+        let rest = newest.values.map { life in
+            Node(life, records[life.tag], relays.map { $0[life.tag] ?? RelayStates() })
+        }
+        nodes = ([mine] + rest).sorted { $0.tag.node < $1.tag.node }
     }
 
     /// Returns the node with this name, such as `n2`; nil if there is none.
@@ -58,8 +65,10 @@ public struct NodeList: Hashable, Sendable {
 }
 
 extension NodeList.Node {
-    /// - Parameter record: what the life has published; nil if that is not known.
-    fileprivate init(_ life: LedgerView.Life, _ record: NodeRecord?) {
+    /// - Parameters:
+    ///   - record: what the life has published; nil if that is not known.
+    ///   - relays: the relays to it; nil if the node that is asked opens none.
+    fileprivate init(_ life: LedgerView.Life, _ record: NodeRecord?, _ relays: RelayStates?) {
         switch life.state {
         case .fenced(let heir, _):
             self.init(tag: life.tag, condition: .fenced, heir: heir)
@@ -69,7 +78,7 @@ extension NodeList.Node {
                 expiresIn <= .zero ? .waiting : record?.knownCondition ?? .unknown
             self.init(
                 tag: life.tag, condition: condition, lease: max(.zero, expiresIn), requested: life.requested,
-                record: record)
+                record: record, relays: relays)
         }
     }
 }

@@ -18,7 +18,8 @@ extension ClusterNode: ClusterNodes {
         let others = isFresh ? records?.records.values.map(\.self) : nil
         return NodeList(
             asked: currentRecord, lease: leaseLeft(at: now), view: lives.view?.view,
-            age: lives.view.map { now - $0.requested }, others: others ?? [])
+            age: lives.view.map { now - $0.requested }, others: others ?? [],
+            relays: relays?.states)
     }
 
     private func leaseLeft(at now: Cluster.Instant) -> Duration {

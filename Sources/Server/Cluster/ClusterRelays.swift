@@ -42,6 +42,9 @@ final class ClusterRelays: MediaRelays {
     /// The number of relays in each state.
     var counts: [RelayBook.State: Int] { book.counts }
 
+    /// What operators see of the relays, for each life to which there are some.
+    var states: [NodeTag: RelayStates] { book.states }
+
     /// The records of the other living nodes were read.
     func read(_ records: [NodeTag: NodeRecord]) {
         guard !hasStopped else { return }
@@ -92,6 +95,7 @@ final class ClusterRelays: MediaRelays {
                 metadata: ["node": "\(life.node)", "index": "\(index)"])
             announce()
         case .thinned(_, let layers):
+            book.thinned(index, of: life, layers: layers)
             logger.info(
                 layers == 0
                     ? "Relay carries all layers again" : "Relay loses packets, so it does not carry the largest layers",

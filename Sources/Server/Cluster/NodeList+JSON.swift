@@ -15,6 +15,19 @@ extension NodeList {
     var response: GateResponse { .json { write(to: &$0) } }
 }
 
+extension RelayStates {
+    /// Writes the member `relays` of a node.
+    fileprivate func write(to writer: inout JSONWriter) {
+        writer.name("relays")
+        writer.beginObject()
+        writer.member("connected", connected)
+        writer.member("connecting", connecting)
+        writer.member("thinned", thinned)
+        if let fault { writer.member("fault", fault.rawValue) }
+        writer.endObject()
+    }
+}
+
 extension NodeList.Node {
     /// Writes the members of a node.
     func write(to writer: inout JSONWriter) {
@@ -24,6 +37,7 @@ extension NodeList.Node {
         if let requested { writer.member("requested", requested.rawValue) }
         if let lease { writer.member("leaseMs", lease.wholeMilliseconds) }
         if let heir { writer.member("fencedBy", heir.nodeName) }
+        relays?.write(to: &writer)
         guard let record else { return }
         if record.isOutOfService == true { writer.member("outOfService", true) }
         if let left = record.disconnectsInMs { writer.member("disconnectsInMs", left) }

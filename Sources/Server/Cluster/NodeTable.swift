@@ -32,8 +32,12 @@ public struct NodeTable: Sendable {
 
     /// The lines of the table: its head, one for each node, and what the node that was asked relies on.
     public var lines: [String] {
-        let head = ["NODE", "STATE", "VERSION", "LIFE", "LEASE", "SOCKETS", "LOAD", "PLACES", "ADDRESS", "URL"]
-        let rows = [head] + nodes.map(Self.row)
+        // Without cluster.relays, no node has them.
+        let hasRelays = nodes.contains { $0["relays"] != nil }
+        var head = ["NODE", "STATE", "VERSION", "LIFE", "LEASE", "SOCKETS", "LOAD", "PLACES"]
+        if hasRelays { head.append("RELAYS") }
+        head += ["ADDRESS", "URL"]
+        let rows = [head] + nodes.map { Self.row($0, hasRelays: hasRelays) }
         let widths = head.indices.map { column in rows.map { $0[column].count }.max() ?? 0 }
         return rows.map { Self.line($0, widths) } + [source]
     }
@@ -71,17 +75,19 @@ public struct NodeTable: Sendable {
         return line
     }
 
-    private static func row(_ node: JSONObject) -> [String] {
+    private static func row(_ node: JSONObject, hasRelays: Bool) -> [String] {
         let lease = milliseconds(node["leaseMs"]).map { "\($0 / 1000).\($0 % 1000 / 100) s" }
         var load: String?
         if case .number(let share)? = node["load"], (0...1).contains(share) {
             load = "\(Int((share * 100).rounded())) %"
         }
         if case .integer(let share)? = node["load"], (0...1).contains(share) { load = "\(share * 100) %" }
-        let cells: [String?] = [
+        var cells: [String?] = [
             text(node["node"]), state(of: node), text(node["version"]), text(node["life"]), lease,
-            text(node["sockets"]), load, text(node["places"]), text(node["address"]), text(node["url"]),
+            text(node["sockets"]), load, text(node["places"]),
         ]
+        if hasRelays { cells.append(relays(of: node)) }
+        cells += [text(node["address"]), text(node["url"])]
         return cells.map { cell in
             guard let cell, !cell.isEmpty else { return "-" }
             return cell
@@ -103,6 +109,20 @@ public struct NodeTable: Sendable {
         default: break
         }
         return state
+    }
+
+    /// How many of the relays to a node are connected, such as `1/2 (unreachable)`. Nil if that is not known.
+    private static func relays(of node: JSONObject) -> String? {
+        guard case .object(let relays)? = node["relays"], case .integer(let connected)? = relays["connected"],
+            case .integer(let connecting)? = relays["connecting"], connected >= 0, connecting >= 0
+        else { return nil }
+        let (count, overflow) = connected.addingReportingOverflow(connecting)
+        guard !overflow else { return nil }
+        if let fault = text(relays["fault"]) { return "\(connected)/\(count) (\(fault))" }
+        if case .integer(let thinned)? = relays["thinned"], thinned > 0 {
+            return "\(connected)/\(count) (loses packets)"
+        }
+        return "\(connected)/\(count)"
     }
 
     /// What the table relies on, as a sentence.

@@ -1,10 +1,6 @@
-/// Why a relay does not connect, although both nodes try.
-enum RelayFault: Equatable, Sendable {
-    /// Both ends have each other's credentials, but no valid datagrams from the other node arrive.
-    case unreachable
-    /// The other node has not posted the credentials of its end.
-    case unanswered
+import Cluster
 
+extension RelayFault {
     /// Returns the log message, which says what is wrong and what to do.
     func text(node: UInt16) -> String {
         let start = "The relay to node \(node) does not connect, so no media crosses"
@@ -32,6 +28,8 @@ struct RelayAttempts: Equatable, Sendable {
     /// Whether the other end's credentials for the current attempt have arrived.
     private var isAnswered = false
     private var hasConnected = false
+    /// The fault that was reported last since the relay was connected.
+    private(set) var fault: RelayFault?
     /// The number of failed attempts with the other end's credentials, and without them.
     private var unreachable = 0
     private var unanswered = 0
@@ -49,9 +47,10 @@ struct RelayAttempts: Equatable, Sendable {
     /// - Returns: the fault to report, if any. Each fault is reported once until the relay connects.
     mutating func began(_ attempt: UInt32) -> RelayFault? {
         guard attempt > present else { return nil }
-        let fault = present > 0 && !hasConnected ? countFailure() : nil
+        let news = present > 0 && !hasConnected ? countFailure() : nil
         (present, isAnswered, hasConnected) = (attempt, newestAnswer == attempt, false)
-        return fault
+        if let news { fault = news }
+        return news
     }
 
     private mutating func countFailure() -> RelayFault? {
@@ -64,5 +63,5 @@ struct RelayAttempts: Equatable, Sendable {
     }
 
     /// The current attempt has connected.
-    mutating func connected() { (hasConnected, unreachable, unanswered) = (true, 0, 0) }
+    mutating func connected() { (hasConnected, unreachable, unanswered, fault) = (true, 0, 0, nil) }
 }

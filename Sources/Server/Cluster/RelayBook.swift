@@ -43,6 +43,8 @@ struct RelayBook: Equatable, Sendable {
     private struct Relay: Equatable {
         let plan: PlannedRelay
         var isConnected = false
+        /// How many of the largest layers of each video it does not carry.
+        var missingLayers = 0
         var attempts = RelayAttempts()
     }
 
@@ -84,6 +86,25 @@ struct RelayBook: Equatable, Sendable {
             for relay in peer.relays.values { counts[relay.isConnected ? .connected : .connecting, default: 0] += 1 }
         }
         return counts
+    }
+
+    /// What operators see of the relays, for each life to which there are some.
+    var states: [NodeTag: RelayStates] {
+        var states: [NodeTag: RelayStates] = [:]
+        for peer in peers.values {
+            var sum = RelayStates()
+            for (_, relay) in peer.relays.sorted(by: { $0.key < $1.key }) {
+                sum.fault = sum.fault ?? relay.attempts.fault
+                guard relay.isConnected else {
+                    sum.connecting += 1
+                    continue
+                }
+                sum.connected += 1
+                if relay.missingLayers > 0 { sum.thinned += 1 }
+            }
+            states[peer.life] = sum
+        }
+        return states
     }
 
     // MARK: Events
@@ -147,6 +168,12 @@ struct RelayBook: Equatable, Sendable {
         peers[life.node]?.relays[index]?.isConnected = isConnected
         if isConnected { peers[life.node]?.relays[index]?.attempts.connected() }
         return relay.isConnected != isConnected
+    }
+
+    /// Notes how many of the largest layers of each video a relay does not carry, because it loses packets.
+    mutating func thinned(_ index: Int, of life: NodeTag, layers: Int) {
+        guard indices(to: life).contains(index) else { return }
+        peers[life.node]?.relays[index]?.missingLayers = layers
     }
 
     /// A stream was published on this node's media plane. If the client is on another node, its streams arrive over the relays to it. Which

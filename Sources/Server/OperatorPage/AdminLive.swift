@@ -21,10 +21,11 @@ struct AdminMarks: Equatable, Sendable {
         var condition: NodeCondition
         var requested: NodeRecord.State?
         var isOutOfService: Bool?
+        var relays: RelayStates?
 
         init(_ node: NodeList.Node) {
             (tag, condition, requested) = (node.tag, node.condition, node.requested)
-            isOutOfService = node.record?.isOutOfService
+            (isOutOfService, relays) = (node.record?.isOutOfService, node.relays)
         }
     }
 

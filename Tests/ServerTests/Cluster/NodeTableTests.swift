@@ -33,6 +33,42 @@ import Wire
             ])
     }
 
+    @Test func `relays have a column if the node that was asked opens some`() throws {
+        func relays(_ members: String) -> String { #","relays":{\#(members)}"# }
+        let members = [
+            "",
+            relays(#""connected":2,"connecting":0,"thinned":0"#),
+            relays(#""connected":1,"connecting":1,"thinned":0"#),
+            relays(#""connected":0,"connecting":1,"thinned":0,"fault":"unreachable""#),
+            relays(#""connected":1,"connecting":0,"thinned":1"#),
+            relays(#""connected":0,"connecting":0,"thinned":0"#),
+        ]
+        func lines(_ members: [String]) throws -> [String] {
+            let nodes = members.enumerated().map { index, members in
+                #"{"node":"n\#(index + 1)","life":\#(index + 1),"state":"serving"\#(members)}"#
+            }
+            return try Self.table(nodes.joined(separator: ",")).lines
+        }
+        #expect(
+            try lines(members) == [
+                "NODE  STATE    VERSION  LIFE  LEASE  SOCKETS  LOAD  PLACES  RELAYS               ADDRESS  URL",
+                "n1    serving  -        1     -      -        -     -       -                    -        -",
+                "n2    serving  -        2     -      -        -     -       2/2                  -        -",
+                "n3    serving  -        3     -      -        -     -       1/2                  -        -",
+                "n4    serving  -        4     -      -        -     -       0/1 (unreachable)    -        -",
+                "n5    serving  -        5     -      -        -     -       1/1 (loses packets)  -        -",
+                "n6    serving  -        6     -      -        -     -       0/0                  -        -",
+                "n1 was asked.",
+            ])
+        let strange = [
+            relays(#""connected":9223372036854775807,"connecting":1"#), relays(#""connected":-1,"connecting":1"#),
+            #","relays":1"#,
+        ]
+        for line in try lines(strange).dropFirst().dropLast() {
+            #expect(line.hasSuffix("-     -       -       -        -"), "\(line)")
+        }
+    }
+
     @Test func `the last line says if the node that was asked knows too little`() throws {
         let late = try Self.table(Self.first, seenMsAgo: #","seenMsAgo":12400"#).lines.last
         #expect(late?.contains("n1 was asked, and has not reached PostgreSQL for 12 s") == true)

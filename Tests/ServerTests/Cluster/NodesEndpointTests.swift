@@ -25,6 +25,9 @@ import Wire
             #expect(nodes[1]["sockets"] == .integer(57) && nodes[1]["load"] == .number(0.12))
             #expect(nodes[1]["places"] == .integer(40) && nodes[1]["version"] == .string("1.0"))
             #expect(nodes[1]["address"] == .string("192.0.2.2:8080"))
+            let relays = try JSONReader.parse(
+                Array(#"{"connected":1,"connecting":1,"thinned":0,"fault":"unreachable"}"#.utf8))
+            #expect(nodes.map { $0["relays"] } == [nil, relays, nil])
             #expect(nodes[2]["fencedBy"] == .string("n1") && nodes[2]["version"] == nil)
         }
     }

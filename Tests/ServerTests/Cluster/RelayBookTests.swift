@@ -200,6 +200,44 @@ struct RelayBookTests {
         #expect(book == before && book.counts == [.connecting: 1] && book.connectedLives == [])
     }
 
+    @Test("operators see the relays to each life: their number, why they do not connect, and losses")
+    func states() {
+        var book = book
+        #expect(book.states.isEmpty)
+        _ = book.read([Self.first: node(loops: 2), Self.third: node(loops: 1)])
+        #expect(book.states[Self.first] == relayStates(connecting: 2))
+        #expect(book.states[Self.third] == relayStates(connecting: 1))
+        for attempt in 1...4 as ClosedRange<UInt32> {
+            #expect(book.states[Self.first]?.fault == nil)
+            _ = book.began(attempt, 1, of: Self.first)
+            _ = book.receive(credentials(1, attempt: attempt), from: Self.first)
+        }
+        _ = book.noted(0, of: Self.first, isConnected: true)
+        #expect(book.states[Self.first] == relayStates(connected: 1, connecting: 1, fault: .unreachable))
+        _ = book.noted(1, of: Self.first, isConnected: true)
+        book.thinned(1, of: Self.first, layers: 2)
+        book.thinned(0, of: Self.second, layers: 2)
+        book.thinned(7, of: Self.first, layers: 2)
+        #expect(book.states[Self.first] == relayStates(connected: 2, thinned: 1))
+        // What an interrupted relay carried no longer matters.
+        _ = book.noted(1, of: Self.first, isConnected: false)
+        #expect(book.states[Self.first] == relayStates(connected: 1, connecting: 1))
+        _ = book.noted(1, of: Self.first, isConnected: true)
+        book.thinned(1, of: Self.first, layers: 0)
+        #expect(book.states[Self.first] == relayStates(connected: 2))
+        _ = book.ended(Self.first)
+        #expect(book.states == [Self.third: relayStates(connecting: 1)])
+    }
+
+    private func relayStates(
+        connected: Int = 0, connecting: Int = 0, thinned: Int = 0, fault: RelayFault? = nil
+    ) -> RelayStates {
+        var states = RelayStates()
+        (states.connected, states.connecting) = (connected, connecting)
+        (states.thinned, states.fault) = (thinned, fault)
+        return states
+    }
+
     @Test("a report says what to open", arguments: [RelayFault.unreachable, .unanswered])
     func reportTexts(_ fault: RelayFault) {
         let text = fault.text(node: 7)

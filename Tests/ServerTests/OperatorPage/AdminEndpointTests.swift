@@ -249,6 +249,13 @@ import Wire
             #expect(try await desk.ask("GET", "/admin/api/overview").object()["node"] == .string("n1"))
             let names = try await desk.list("/admin/api/nodes", "nodes").map { $0["node"] }
             #expect(names == [.string("n1"), .string("n2"), .string("n3")])
+            let second = try await desk.list("/admin/api/nodes", "nodes").dropFirst().first
+            guard case .object(let relays)? = second?["relays"] else {
+                Issue.record("the relays to n2 are missing")
+                return
+            }
+            #expect(relays["connected"] == .integer(1) && relays["connecting"] == .integer(1))
+            #expect(relays["fault"] == .string("unreachable"))
 
             let other = try await desk.ask("POST", "/admin/api/nodes/n2", #"{"state":"draining"}"#)
             #expect(try other.object()["requested"] == .string("draining"))

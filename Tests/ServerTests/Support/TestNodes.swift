@@ -5,7 +5,7 @@ import Wire
 @testable import Server
 
 /// The nodes of a cluster as node 1 sees them, without PostgreSQL and Redis. Node 1 is the test server, node 2 serves, and node 3 was
-/// fenced by node 1.
+/// fenced by node 1. Node 1 has relays.
 final class TestNodes: ClusterNodes {
     static let first = NodeTag(node: 1, life: 7)!
     static let second = NodeTag(node: 2, life: 6)!
@@ -52,7 +52,15 @@ final class TestNodes: ClusterNodes {
                     requested: kept.all[Self.second]),
             ], epoch: nil, epochAge: .zero)
         return NodeList(
-            asked: own, lease: .seconds(2), view: view, age: .milliseconds(300), others: [Self.record(Self.second)])
+            asked: own, lease: .seconds(2), view: view, age: .milliseconds(300), others: [Self.record(Self.second)],
+            relays: [Self.second: Self.relays])
+    }
+
+    /// Of two relays from node 1 to node 2, one does not connect.
+    private static var relays: RelayStates {
+        var states = RelayStates()
+        (states.connected, states.connecting, states.fault) = (1, 1, .unreachable)
+        return states
     }
 
     private static func record(_ tag: NodeTag) -> NodeRecord {

@@ -1,7 +1,7 @@
 // Draws the nodes of a cluster, and asks before a node is taken out of service or put back.
 import { box, button, byId, setAttribute, setText } from '../shared/dom.js';
 import { rowButton, showRows } from '../shared/rows.js';
-import { factsOf, levelOf, offerOf, sourceText, stateText } from './nodes.js';
+import { factsOf, levelOf, offerOf, relayTrouble, sourceText, stateText } from './nodes.js';
 import { make, makeCard } from './parts.js';
 import { keyOf } from './state.js';
 
@@ -52,6 +52,8 @@ export class NodesView {
     const facts = make('dl', 'facts');
     for (const [name, value] of factsOf(node, words, this.#language)) facts.append(make('dt', '', name), make('dd', '', value));
     card.add(facts);
+    const trouble = relayTrouble(node, words);
+    if (trouble) card.add(make('p', 'trouble', trouble));
     const offer = offerOf(node);
     if (!offer) return card.parts;
     const actions = make('div', 'actions');

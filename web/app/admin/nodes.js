@@ -42,9 +42,25 @@ export function factsOf(node, words, language) {
     [facts.left, seconds(node.disconnectsInMs)], [facts.fencedBy, node.fencedBy], [facts.version, node.version], [facts.life, String(node.life)],
     [facts.lease, seconds(node.leaseMs, 1)], [facts.sockets, count(node.sockets)],
     [facts.load, node.load?.toLocaleString(language, { style: 'percent' })], [facts.places, count(node.places)],
+    [facts.relays, node.relays && relaysText(node.relays, words, language)],
     [facts.address, node.address], [facts.url, node.url],
   ];
   return all.flatMap(([name, value]) => /** @type {[string, string][]} */ (value ? [[name, value]] : []));
+}
+
+/** @param {import('./state.js').Relays} relays @param {Words} words @param {string} language */
+function relaysText({ connected, connecting }, words, language) {
+  const parts = /** @type {const} */ ([['connected', connected], ['connecting', connecting]]).filter(([, count]) => count > 0);
+  return parts.map(([state, count]) => words.relays[state](count.toLocaleString(language))).join(', ') || words.relays.none;
+}
+
+/** @param {ClusterNode} node @param {Words} words @returns {string | null} what is wrong with the relays to a node, and what to do */
+export function relayTrouble({ node, relays }, words) {
+  if (relays?.fault) {
+    const known = /** @type {Record<string, (name: string) => string>} */ (words.relayFaults)[relays.fault];
+    return (known ?? words.relayFaults.other)(node);
+  }
+  return relays?.thinned ? words.relayLosses(node) : null;
 }
 
 /** @param {Nodes} nodes @param {Words} words @returns {string} on what the list relies */

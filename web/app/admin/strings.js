@@ -54,8 +54,19 @@ const en = {
   seconds: /** @param {string} number */ (number) => `${number} s`,
   facts: {
     left: 'Disconnects everyone in', fencedBy: 'Ended by', version: 'Version', life: 'Life', lease: 'Lease left', sockets: 'Sockets', load: 'Load', places: 'Places',
-    address: 'Address', url: 'URL',
+    relays: 'Relays', address: 'Address', url: 'URL',
   },
+  relays: {
+    connected: /** @param {string} count */ (count) => `${count} connected`,
+    connecting: /** @param {string} count */ (count) => `${count} connecting`,
+    none: 'none',
+  },
+  relayFaults: {
+    unreachable: /** @param {string} name */ (name) => `A relay to ${name} does not connect: a firewall blocks UDP between the two nodes, or media.relayAddress is wrong. Allow UDP between their media ports in both directions. See docs/cluster.md.`,
+    unanswered: /** @param {string} name */ (name) => `A relay to ${name} does not connect, because ${name} does not answer over Redis. Check ${name} and Redis. See docs/cluster.md.`,
+    other: /** @param {string} name */ (name) => `A relay to ${name} does not connect. See docs/cluster.md.`,
+  },
+  relayLosses: /** @param {string} name */ (name) => `A relay to ${name} loses packets, so it does not carry the largest layers of videos. Check the network between the two nodes.`,
   change: { draining: 'Drain', serving: 'Serve' },
   changeNode: {
     draining: /** @param {string} name */ (name) => `Drain ${name}`,

@@ -22,8 +22,8 @@ const space = 'http://www.w3.org/2000/svg';
 export class View {
   /** @type {Map<string, {value: HTMLElement, range: HTMLElement, svg: Element, line: Element, area: Element}>} */
   #charts = new Map();
-  /** @type {import('./state.js').Tab | null} the tab that was scrolled into view */
-  #scrolledTo = null;
+  /** The tab that was scrolled into view, and the length of all labels then. */
+  #scrolledTo = '';
   #nodes;
 
   /**
@@ -74,25 +74,30 @@ export class View {
   #renderTabs(state) {
     const open = state.openCount;
     const shown = tabsOf(state);
+    let length = 0;
     for (const tab of tabs) {
       const element = button(`tab-${tab}`);
       const isSelected = state.tab === tab;
-      setText(element, tab === 'reports' && open ? this.words.withCount(this.words.tabs[tab], open) : this.words.tabs[tab]);
+      const label = tab === 'reports' && open ? this.words.withCount(this.words.tabs[tab], open) : this.words.tabs[tab];
+      if (shown.includes(tab)) length += label.length;
+      setText(element, label);
       setAttribute(element, 'aria-selected', String(isSelected));
       setAttribute(element, 'tabindex', isSelected ? '0' : '-1');
       show(element, shown.includes(tab));
       show(box(`panel-${tab}`), isSelected);
     }
-    this.#scrollTo(state.tab);
+    this.#scrollTo(state.tab, length);
   }
 
   /**
-   * On a phone, the chosen tab may be out of view. Only once, so that the operator can scroll the tabs.
-   * @param {import('./state.js').Tab} tab
+   * On a phone, the chosen tab may be out of view. Only when it is chosen, or when another tab or a longer label has moved it, so that
+   * the operator can scroll the tabs.
+   * @param {import('./state.js').Tab} tab @param {number} length of the labels of all tabs
    */
-  #scrollTo(tab) {
-    if (this.#scrolledTo === tab) return;
-    this.#scrolledTo = tab;
+  #scrollTo(tab, length) {
+    const place = `${tab} ${length}`;
+    if (this.#scrolledTo === place) return;
+    this.#scrolledTo = place;
     button(`tab-${tab}`).scrollIntoView({ block: 'nearest', inline: 'nearest' });
   }
 

@@ -90,7 +90,7 @@ const nodes = {
   asked: 'n1', seenMsAgo: 300,
   nodes: [
     { node: 'n1', life: 17, state: 'serving', leaseMs: 2640, version: '0.1.0', sockets: 57, load: 0.12, places: 40, url: 'https://chat.example.org', address: '192.0.2.11:8080' },
-    { node: 'n2', life: 18, state: 'serving', leaseMs: 2510, version: '0.1.0', sockets: 61, load: 0.2, places: 44, url: 'https://chat.example.org', address: '192.0.2.12:8080' },
+    { node: 'n2', life: 18, state: 'serving', leaseMs: 2510, version: '0.1.0', sockets: 61, load: 0.2, places: 44, url: 'https://chat.example.org', address: '192.0.2.12:8080', relays: { connected: 1, connecting: 1, thinned: 0, fault: 'unreachable' } },
     { node: 'n3', life: 9, state: 'fenced', fencedBy: 'n1' },
   ],
 };
@@ -115,6 +115,7 @@ test('in a cluster the page lists the nodes, and drains one after a question; it
   await enter(page);
   await page.click('tab', 'Nodes');
   await page.find('button', 'Drain n2');
+  await page.waitFor('the relays that do not connect are shown', () => /A relay to n2 does not connect/.test(document.getElementById('node-rows').textContent));
   assert.deepEqual(await inspect(page, 'admin-nodes'), []);
   const focused = () => page.waitFor('the focus is on the button again', () => document.activeElement?.getAttribute('aria-label') === 'Drain n2');
   await page.click('button', 'Drain n2');

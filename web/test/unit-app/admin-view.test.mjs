@@ -37,7 +37,7 @@ class Element {
   contains() { return false; }
   querySelector() { return null; }
   focus() {}
-  scrollIntoView() { this.scrolls += 1; }
+  scrollIntoView(how) { [this.scrolls, this.scrolled] = [this.scrolls + 1, how]; }
   get size() { return this.children.reduce((sum, child) => sum + child.size, 1); }
 }
 class Button extends Element {}
@@ -134,7 +134,7 @@ test('a late answer for another page changes nothing, and a page that is gone le
 const node = (name, facts) => ({ node: name, life: 7, state: 'serving', leaseMs: 2640, version: '1.0', sockets: 57, load: 0.12, places: 40, address: '192.0.2.1:8080', ...facts });
 const nodes = {
   asked: 'n1', seenMsAgo: 300,
-  nodes: [node('n1'), node('n2', { state: 'draining', disconnectsInMs: 1_741_000 }), node('n3', { requested: 'draining' }), { node: 'n4', life: 2, state: 'fenced', fencedBy: 'n1' }],
+  nodes: [node('n1'), node('n2', { relays: { connected: 1, connecting: 1, thinned: 0, fault: 'unreachable' }, state: 'draining', disconnectsInMs: 1_741_000 }), node('n3', { requested: 'draining', relays: { connected: 2, connecting: 0, thinned: 0 } }), { node: 'n4', life: 2, state: 'fenced', fencedBy: 'n1' }],
 };
 const inCluster = [
   { type: 'enter', token: 't' }, { type: 'loaded', what: 'overview', data: { ...overview, node: 'n1' } }, { type: 'tab', tab: 'nodes' }, { type: 'loaded', what: 'nodes', data: nodes },
@@ -152,6 +152,9 @@ test('each node is shown with what it does, and with a button for what can be re
   assert.deepEqual(labels, [['Drain n1'], ['Serve from n2 again'], ['Serve from n3 again'], []]);
   assert.match(rows[0].textContent, /the server of this page.*Version1\.0Life7Lease left2\.6 sSockets57Load12%Places40Address192\.0\.2\.1:8080/);
   assert.match(rows[1].textContent, /Disconnects everyone in1,741 s/);
+  assert.deepEqual(rows.map((row) => /Relays(.*?)Address/.exec(row.textContent)?.[1]), [undefined, '1 connected, 1 connecting', '2 connected', undefined]);
+  const troubles = rows.map((row) => below(row).filter(({ className }) => className === 'trouble').map(({ textContent }) => textContent.slice(0, 34)));
+  assert.deepEqual(troubles, [[], ['A relay to n2 does not connect: a '], [], []]);
   assert.match(rows[3].textContent, /Ended byn1Life2$/);
   assert.equal(page.get('nodes-source').textContent, 'The nodes of the cluster, as n1 knows them.');
 });
@@ -182,4 +185,20 @@ test('the chosen tab is scrolled into view once', () => {
   const before = page.get('tab-audit').scrolls;
   view.render(step(state, { type: 'tab', tab: 'audit' })[0]);
   assert.equal(page.get('tab-audit').scrolls, before + 1);
+  // Without `behavior`, which would animate it also for those who want less motion.
+  assert.deepEqual(page.get('tab-audit').scrolled, { block: 'nearest', inline: 'nearest' });
+});
+
+test('the chosen tab is scrolled into view again when the tabs before it have become wider', () => {
+  const { state, view } = shown([...start, load(0)], initial());
+  const { scrolls } = page.get('tab-sessions');
+  const reports = (openCount) => ({ type: 'loaded', what: 'reports', data: { reports: [], openCount } });
+  const [counted] = step(state, reports(3));
+  view.render(counted);
+  assert.equal(page.get('tab-sessions').scrolls, scrolls + 1);
+  const [next] = step(counted, reports(4));
+  view.render(next);
+  assert.equal(page.get('tab-sessions').scrolls, scrolls + 1);
+  view.render(step(next, { type: 'loaded', what: 'overview', data: { ...overview, node: 'n1' } })[0]);
+  assert.equal(page.get('tab-sessions').scrolls, scrolls + 2);
 });

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { charts, drawChart, size } from '../../app/admin/charts.js';
-import { factsOf, levelOf, offerOf, sourceText, stateText } from '../../app/admin/nodes.js';
+import { factsOf, levelOf, offerOf, relayTrouble, sourceText, stateText } from '../../app/admin/nodes.js';
 import { adminStringsFor } from '../../app/admin/strings.js';
 import {
   bitrateText, bytesText, lengthText, noteText, qualityText, reportsAgainst, shortID, streamText, switchText, troubleText, valueText,
@@ -55,6 +55,20 @@ test('facts about a node that are not known are left out', () => {
   assert.deepEqual(factsOf({ node: 'n1', life: 3, state: 'waiting', leaseMs: 0, load: 0, sockets: 0 }, words, language), [
     ['Life', '3'], ['Lease left', '0.0 s'], ['Sockets', '0'], ['Load', '0%'],
   ]);
+});
+
+test('the relays to a node are counted, also if there are none, and have a sentence with what to do if they do not work', () => {
+  const states = { connected: 0, connecting: 0, thinned: 0 };
+  const about = (relays) => ({ node: 'n2', life: 3, state: 'serving', relays });
+  const text = (relays) => new Map(factsOf(about(relays), words, language)).get('Relays');
+  assert.deepEqual([undefined, states, { ...states, connected: 1 }, { ...states, connecting: 2 }, { ...states, connected: 1, connecting: 1 }].map(text),
+    [undefined, 'none', '1 connected', '2 connecting', '1 connected, 1 connecting']);
+  const trouble = (relays) => relayTrouble(about(relays), words);
+  assert.deepEqual([undefined, states, { ...states, connecting: 1 }].map(trouble), [null, null, null]);
+  assert.match(trouble({ ...states, connecting: 1, fault: 'unreachable' }), /n2 does not connect: a firewall blocks UDP .* media\.relayAddress .* docs\/cluster\.md/);
+  assert.match(trouble({ ...states, connecting: 1, fault: 'unanswered' }), /n2 does not answer over Redis/);
+  assert.match(trouble({ ...states, connecting: 1, fault: 'asleep' }), /n2 does not connect\./);
+  assert.match(trouble({ ...states, connected: 1, thinned: 1 }), /n2 loses packets/);
 });
 
 test('it says so if the asked node may know too little', () => {
