@@ -12,8 +12,8 @@ NODES = 3
 # A room has at most 100 people. With these, clients get 450 streams, about as many as 500 viewers of one speaker.
 SPANNING_ROOM = ("--publishers", "5", "--subscribers", "90")
 ROOMS_OF_TEN = ("--rooms", "10", "--size", "10")
-# About what each of the three nodes carries of it. A node with fewer packets sends fewer of them at a time, so each costs more. This
-# shows how much of the difference is due to that.
+# About the load of each of the three nodes. A node with a smaller load sends fewer packets at a time, so each packet costs more. These
+# show how much of the difference is due to that.
 SHARE_OF_ROOM = ("--publishers", "5", "--subscribers", "30")
 SHARE_OF_ROOMS = ("--rooms", "3", "--size", "10")
 # The largest share of the packets that one of three nodes may send, and the largest ratios of CPU time per packet to that on
@@ -82,7 +82,7 @@ class Case:
 
     def measure(self, cluster, seconds):
         self.alone.append(self._measure_one(cluster, seconds, self.shape, True))
-        # Each of the nodes does the work of an idle one only once.
+        # The work that each node also does without clients is part of every node's share, so that of other nodes does not count here.
         self.shared.append(self._measure_one(cluster, seconds, self.share, False))
         with NodeRobots(cluster.nodes, seconds, (*self.shape, "--spread", self.spread_option)) as robots:
             together = robots.result()
@@ -108,7 +108,7 @@ class Case:
         row(f"{self.title}, one node", f"{spread(self.alone)} µs a packet")
         row(f"{self.title}, {NODES} nodes", f"{spread(self.together)} µs a packet; 99 of 100 within {spread(self.delays)} ms")
         row(f"{self.title}: {NODES} nodes ÷ one", spread(quotients(self.together, self.alone)), f"at most {self.goal}")
-        row(f"{self.title}: {NODES} nodes ÷ one node with a third of them", spread(quotients(self.together, self.shared)))
+        row(f"{self.title}: {NODES} nodes ÷ one node with a third of the load", spread(quotients(self.together, self.shared)))
         row(f"{self.title}: largest share of the packets that a node sends", spread(self.largest),
             f"at most {MOST_SHARE}" if self.spread_option == "clients" else "")
         row(f"{self.title}: packets between nodes for each to a client", spread(self.relayed))

@@ -153,7 +153,7 @@ def record_across_nodes(cluster, report):
         number = until(lambda: require(owner_of_robots(cluster), "Redis does not say where the robots' room is"), 5)
         owner = next(node for node in cluster.nodes if node.number == number)
         report.figure("the room is on", owner.name)
-        # The room's session is known to those who are in the room.
+        # Only people in the room learn the id of its session.
         visitor = Visitor(cluster, owner.name)
         session = visitor.join(cluster.redis.rooms(ROOM_PREFIX)[0])["sessionId"]
         visitor.close()

@@ -16,7 +16,7 @@ public struct NodeList: Hashable, Sendable {
         public var requested: NodeRecord.State?
         /// What it has published. Nil if the life is over, or if the record could not be read.
         public var record: NodeRecord?
-        /// The relays of the node that is asked to this one. Nil if the asked node opens none, and for itself, and if the life is over.
+        /// The relays from the asked node to this one. Nil for the asked node itself, if it opens no relays, and if the life is over.
         public var relays: RelayStates?
     }
 
@@ -33,7 +33,7 @@ public struct NodeList: Hashable, Sendable {
     ///   - view: what it has read from the ledger last; nil if nothing.
     ///   - age: how long ago.
     ///   - others: the records of other nodes that are not too old.
-    ///   - relays: the relays of the node that is asked, by the lives to which they are. Nil if it opens none.
+    ///   - relays: the relays of the asked node, keyed by the life of the other node. Nil if it opens none.
     public init(
         asked own: NodeRecord, lease: Duration, view: LedgerView?, age: Duration?, others: some Sequence<NodeRecord>,
         relays: [NodeTag: RelayStates]? = nil
@@ -67,7 +67,7 @@ public struct NodeList: Hashable, Sendable {
 extension NodeList.Node {
     /// - Parameters:
     ///   - record: what the life has published; nil if that is not known.
-    ///   - relays: the relays to it; nil if the node that is asked opens none.
+    ///   - relays: the relays to it; nil if the asked node opens none.
     fileprivate init(_ life: LedgerView.Life, _ record: NodeRecord?, _ relays: RelayStates?) {
         switch life.state {
         case .fenced(let heir, _):

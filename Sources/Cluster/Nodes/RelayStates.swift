@@ -1,4 +1,4 @@
-/// The states of the relays from the node that is asked to another one, for operators.
+/// The states of the relays from the asked node to another one, for operators.
 public struct RelayStates: Hashable, Sendable {
     /// The number of relays over which media can cross.
     public var connected = 0
@@ -6,10 +6,10 @@ public struct RelayStates: Hashable, Sendable {
     public var connecting = 0
     /// How many of the connected relays do not carry the largest layers of videos, because they lose too many packets.
     public var thinned = 0
-    /// Why relays do not connect, once that was reported.
+    /// Why a relay does not connect: the latest fault that was reported.
     public var fault: RelayFault?
 
-    /// There are none.
+    /// No relays.
     public init() {}
 }
 

@@ -71,8 +71,8 @@ final class RelayReader: FeedReader {
         guard let channel = sender.begin(feed, of: self, in: number) else { return }
         channels[feed.index] = channel
         if let report = feed.report {
-            // The other node takes the arrival for the time of the report. Audio is reported only every few seconds, so the recorder
-            // would place the stream too late by as much.
+            // The other node uses the time of arrival as the time of the report. Publishers report audio only every few seconds, so
+            // without this, a recording would place the stream up to that much too late.
             let present = report.advanced(by: now - report.arrivedAt, clockRate: track.clockRate)
             sender.send(present, on: channel)
         }

@@ -42,7 +42,7 @@ final class ClusterRelays: MediaRelays {
     /// The number of relays in each state.
     var counts: [RelayBook.State: Int] { book.counts }
 
-    /// What operators see of the relays, for each life to which there are some.
+    /// What operators see of the relays, keyed by the life of the other node.
     var states: [NodeTag: RelayStates] { book.states }
 
     /// The records of the other living nodes were read.

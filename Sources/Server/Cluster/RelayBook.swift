@@ -88,7 +88,7 @@ struct RelayBook: Equatable, Sendable {
         return counts
     }
 
-    /// What operators see of the relays, for each life to which there are some.
+    /// What operators see of the relays, keyed by the life of the other node.
     var states: [NodeTag: RelayStates] {
         var states: [NodeTag: RelayStates] = [:]
         for peer in peers.values {

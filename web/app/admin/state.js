@@ -12,7 +12,7 @@
  *   address?: string, relays?: Relays}} ClusterNode
  *   what is not known is missing (`NodeList.Node` in Swift)
  */
-/** @typedef {{connected: number, connecting: number, thinned: number, fault?: string}} Relays the relays of the asked node to another one:
+/** @typedef {{connected: number, connecting: number, thinned: number, fault?: string}} Relays the relays from the asked node to another one:
  *   `thinned` of the connected ones lose packets, and `fault` says why others do not connect (`RelayStates` in Swift) */
 /** @typedef {{asked: string, seenMsAgo?: number, nodes: ClusterNode[]}} Nodes the nodes of the cluster, as the asked one knows them */
 /** @typedef {{at: number, from: 'reporter' | 'reported', text: string}} ChatLine */

@@ -22,7 +22,7 @@ const space = 'http://www.w3.org/2000/svg';
 export class View {
   /** @type {Map<string, {value: HTMLElement, range: HTMLElement, svg: Element, line: Element, area: Element}>} */
   #charts = new Map();
-  /** The tab that was scrolled into view, and the length of all labels then. */
+  /** The tab that was scrolled into view, and the length of all labels at that time. */
   #scrolledTo = '';
   #nodes;
 
@@ -90,9 +90,9 @@ export class View {
   }
 
   /**
-   * On a phone, the chosen tab may be out of view. Only when it is chosen, or when another tab or a longer label has moved it, so that
-   * the operator can scroll the tabs.
-   * @param {import('./state.js').Tab} tab @param {number} length of the labels of all tabs
+   * On a phone, the chosen tab may be out of view. Scrolls only when it is chosen, or when another tab or a longer label has moved it:
+   * otherwise the operator could not scroll the tabs.
+   * @param {import('./state.js').Tab} tab @param {number} length the number of characters in the labels of all shown tabs
    */
   #scrollTo(tab, length) {
     const place = `${tab} ${length}`;
