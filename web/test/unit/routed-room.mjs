@@ -20,6 +20,7 @@ export function begin() {
   room.mediaMode = 'routed';
   FakePeerConnection.all = [];
   FakePeerConnection.network = true;
+  FakePeerConnection.hasCandidates = true;
 }
 
 /** @param {string} id */
