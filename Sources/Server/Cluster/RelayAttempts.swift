@@ -28,7 +28,7 @@ struct RelayAttempts: Equatable, Sendable {
     /// Whether the other end's credentials for the current attempt have arrived.
     private var isAnswered = false
     private var hasConnected = false
-    /// The fault that was reported last since the relay was connected.
+    /// The fault of the last failed attempt since the relay was connected, if it is one that was reported.
     private(set) var fault: RelayFault?
     /// The number of failed attempts with the other end's credentials, and without them.
     private var unreachable = 0
@@ -49,17 +49,15 @@ struct RelayAttempts: Equatable, Sendable {
         guard attempt > present else { return nil }
         let news = present > 0 && !hasConnected ? countFailure() : nil
         (present, isAnswered, hasConnected) = (attempt, newestAnswer == attempt, false)
-        if let news { fault = news }
         return news
     }
 
     private mutating func countFailure() -> RelayFault? {
-        if isAnswered {
-            unreachable += 1
-            return unreachable == Self.reportedAfter ? .unreachable : nil
-        }
-        unanswered += 1
-        return unanswered == Self.reportedAfter ? .unanswered : nil
+        let cause = isAnswered ? RelayFault.unreachable : .unanswered
+        if isAnswered { unreachable += 1 } else { unanswered += 1 }
+        let count = isAnswered ? unreachable : unanswered
+        if count >= Self.reportedAfter { fault = cause }
+        return count == Self.reportedAfter ? cause : nil
     }
 
     /// The current attempt has connected.

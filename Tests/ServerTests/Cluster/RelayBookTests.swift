@@ -229,6 +229,19 @@ struct RelayBookTests {
         #expect(book.states == [Self.third: relayStates(connecting: 1)])
     }
 
+    @Test("the state has the fault of the last failed attempt, also if it was reported before")
+    func faultOfTheLastAttempt() {
+        var book = book
+        _ = book.read([Self.first: node(loops: 1)])
+        // Attempts 1 to 4 and 9 are answered, 5 to 8 are not.
+        for attempt in 1...10 as ClosedRange<UInt32> {
+            _ = book.began(attempt, 0, of: Self.first)
+            if !(5...8).contains(attempt) { _ = book.receive(credentials(0, attempt: attempt), from: Self.first) }
+            let fault: RelayFault? = attempt < 4 ? nil : (8...9).contains(attempt) ? .unanswered : .unreachable
+            #expect(book.states[Self.first]?.fault == fault, "attempt \(attempt)")
+        }
+    }
+
     private func relayStates(
         connected: Int = 0, connecting: Int = 0, thinned: Int = 0, fault: RelayFault? = nil
     ) -> RelayStates {
