@@ -16,14 +16,9 @@ export const disconnectedMs = 3000;
  * most connect within a second; over a round trip of 600 ms it takes 3 s.
  */
 const directMs = 5000;
-/**
- * How long to wait after the first answer for a pair of candidates. The first pair needs no packet from the server, only
- * one of the browser's own candidates, so it usually exists within milliseconds.
- */
-const pairMs = 5000;
 /** How long to wait for an ICE restart or a new connection to succeed before the next attempt. */
 export const restartAgainMs = 10_000;
-/** After this many failed restarts, replace the connection; at once if it has no pair of candidates. */
+/** After this many failed restarts, replace the connection. */
 export const maxRestarts = 2;
 /** The longest pause between attempts, which become less frequent as they keep failing. */
 export const longestPauseMs = 60_000;
@@ -179,8 +174,7 @@ export class MediaSide {
     if (connection !== this.#connection) return;
     // Over a connection in use, media for new transceivers could arrive before the answer. Browsers then drop its first keyframe, and
     // Firefox 153 may never show the video. So requests may use new mids only after the answer.
-    const isFirst = connection.remoteDescription === null;
-    const mayComeEarly = this.#options.receives && !isFirst;
+    const mayComeEarly = this.#options.receives && connection.remoteDescription !== null;
     const answered = this.#options.offer(connection.localDescription?.sdp ?? '');
     this.#hadOffers = true;
     if (!mayComeEarly) this.#offered(covered);
@@ -190,9 +184,6 @@ export class MediaSide {
     if (connection !== this.#connection) return;
     if (mayComeEarly) this.#offered(covered);
     this.#options.answered();
-    if (isFirst && connection.iceConnectionState === 'new') {
-      this.#timers.set('pair', pairMs, () => { if (this.#hasNoPair(connection)) this.#attemptIn(0); });
-    }
     if (this.state === 'connected' || this.#timers.has('attempt')) return;
     this.#attemptIn(this.state === 'connecting' && this.#options.hasMoreFeatures() ? directMs : restartAgainMs);
   }
@@ -237,7 +228,6 @@ export class MediaSide {
     this.#connection = null;
     this.#isSuspect = false;
     this.#epoch += 1;
-    this.#timers.clear('pair');
     if (!connection) return;
     connection.onconnectionstatechange = null;
     connection.close();
@@ -248,23 +238,13 @@ export class MediaSide {
   #changed() {
     const { state } = this;
     if (state === 'connected') {
-      this.#timers.clear('attempt', 'pair');
+      this.#timers.clear('attempt');
       this.#attempts = 0;
       this.#isSuspect = false;
     }
     if (state === 'disconnected') this.#attemptIn(disconnectedMs);
     if (state === 'failed') this.#attemptIn(0);
     this.#options.changed();
-  }
-
-  /**
-   * Returns whether there was no pair of candidates for `pairMs`, because the browser has no candidates of its own.
-   * Chromium may never gather any if the connection was opened while it knew no network, and an ICE restart does not
-   * change that: only a new connection asks for the networks again.
-   * @param {RTCPeerConnection} connection
-   */
-  #hasNoPair({ remoteDescription, iceConnectionState }) {
-    return remoteDescription !== null && iceConnectionState === 'new' && !this.#timers.has('pair');
   }
 
   /** The minimum time from the last attempt to the next one, in milliseconds. */
@@ -293,7 +273,7 @@ export class MediaSide {
     this.#attemptedAt = this.#options.clock.now();
     this.#attemptIn(0);
     const connection = this.#connection;
-    if (connection && this.#attempts <= maxRestarts && !this.#hasNoPair(connection)) {
+    if (connection && this.#attempts <= maxRestarts) {
       // Fetch new credentials, because those in use may have expired.
       const fresh = await this.#options.configuration().catch(() => null);
       if (connection !== this.#connection) return;

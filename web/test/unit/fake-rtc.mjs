@@ -43,8 +43,6 @@ export class FakePeerConnection {
   static all = [];
   /** Whether packets get through. */
   static network = true;
-  /** Whether the next connections gather candidates. */
-  static hasCandidates = true;
   /**
    * The name that the next connections use in their descriptions.
    * @type {string[]}
@@ -53,8 +51,6 @@ export class FakePeerConnection {
 
   signalingState = 'stable';
   connectionState = 'new';
-  /** `new` while there is no pair of candidates. */
-  iceConnectionState = FakePeerConnection.hasCandidates ? 'checking' : 'new';
   /** @type {any} */
   localDescription = null;
   /** @type {any} */
@@ -200,7 +196,7 @@ export class FakePeerConnection {
    * @param {string} state
    */
   become(state) {
-    this.connectionState = this.iceConnectionState = state;
+    this.connectionState = state;
     this.onconnectionstatechange?.();
   }
 
@@ -224,7 +220,7 @@ export class FakePeerConnection {
     this.signalingState = state;
     if (state !== 'stable') return;
     if (this.#isNeeded) this.#need();
-    if (FakePeerConnection.network && this.iceConnectionState !== 'new' && this.connectionState !== 'connected') {
+    if (FakePeerConnection.network && this.connectionState !== 'connected') {
       queueMicrotask(() => { if (this.signalingState !== 'closed') this.become('connected'); });
     }
   }

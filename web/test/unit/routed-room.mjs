@@ -20,7 +20,6 @@ export function begin() {
   room.mediaMode = 'routed';
   FakePeerConnection.all = [];
   FakePeerConnection.network = true;
-  FakePeerConnection.hasCandidates = true;
 }
 
 /** @param {string} id */

@@ -138,66 +138,6 @@ describe('A connection with the server in trouble', () => {
     assert.deepEqual([send.restarts, send.configuration.iceServers], [1, []]);
   });
 
-  test('without candidates is replaced, because a restart does not help, and its streams continue', async () => {
-    FakePeerConnection.hasCandidates = false;
-    const ann = await joined('a');
-    ann.session.publish(publisherOf());
-    await clock.advance(4900);
-    const first = ann.client.sides.send;
-    FakePeerConnection.hasCandidates = true;
-    await clock.advance(100);
-    assert.deepEqual([first.connectionState, first.restarts], ['closed', 0]);
-    const { send } = ann.client.sides;
-    assert.deepEqual([send.connectionState, sending(ann.client)], ['connected', ['audio', 'video']]);
-    assert.equal(ann.client.askedFor('session.update').length, 1);
-    await clock.advance(600_000);
-    assert.deepEqual([ann.client.askedFor('media.offer').length, clock.pending], [2, 0]);
-  });
-
-  test('without candidates is replaced less and less often', async () => {
-    FakePeerConnection.hasCandidates = false;
-    const ann = await joined('a');
-    ann.session.publish(publisherOf());
-    /** @type {number[]} */
-    const offers = [];
-    for (const seconds of [5, 10, 10, 20, 40, 60, 60]) {
-      await clock.advance(seconds * 1000 - 1);
-      offers.push(ann.client.askedFor('media.offer').length);
-      await clock.advance(1);
-    }
-    assert.deepEqual(offers, [1, 2, 3, 4, 5, 6, 7]);
-    assert.equal(ann.client.askedFor('media.offer').length, 8);
-    assert.deepEqual([connections().length, FakePeerConnection.all.some(({ restarts }) => restarts > 0)], [1, false]);
-  });
-
-  test('that gets its first candidates late, or whose network changes before, is not replaced', async () => {
-    FakePeerConnection.hasCandidates = false;
-    const ann = await joined('a');
-    ann.session.publish(publisherOf());
-    await clock.advance(1000);
-    const { send } = ann.client.sides;
-    ann.client.emit('online');
-    await clock.advance(3000);
-    assert.deepEqual([send.restarts, send.connectionState], [1, 'new']);
-    send.become('connected');
-    await clock.advance(600_000);
-    assert.deepEqual([ann.client.sides.send, send.restarts, clock.pending], [send, 1, 0]);
-  });
-
-  test('without candidates is replaced soon after a restart for another network', async () => {
-    FakePeerConnection.hasCandidates = false;
-    const ann = await joined('a');
-    ann.session.publish(publisherOf());
-    await clock.advance(1000);
-    const { send } = ann.client.sides;
-    ann.client.emit('online');
-    await clock.advance(9999);
-    assert.deepEqual([send.restarts, send.connectionState], [1, 'new']);
-    FakePeerConnection.hasCandidates = true;
-    await clock.advance(1);
-    assert.deepEqual([send.connectionState, ann.client.sides.send.connectionState], ['closed', 'connected']);
-  });
-
   test('is replaced when the server ended it, with growing pauses if that fails', async () => {
     const { ben, watch } = await seeing();
     FakePeerConnection.network = false;
