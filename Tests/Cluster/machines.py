@@ -9,7 +9,7 @@ import os
 import shutil
 import subprocess
 
-from programs import Failed
+from programs import Failed, require, until
 
 PREFIX = "10.202.0"
 VISITORS = f"{PREFIX}.1"
@@ -111,6 +111,12 @@ class Visitors:
         self.address = f"{{ {VISITORS}, {PREFIX[:-1]}1.0/24 }}"
 
 
+def has_settled():
+    """Whether the switch has its last address, that of IPv6, which the kernel checks for a second before it can be used."""
+    addresses = run("ip", "-6", "address", "show", "dev", "switch", "scope", "link")
+    return require(addresses and "tentative" not in addresses, f"the switch has these addresses: {addresses}")
+
+
 class Network:
     """Machines on a switch. `scripts/cluster-test` has to have made the namespaces of this process."""
 
@@ -124,7 +130,14 @@ class Network:
             run("ip", "address", "add", f"{VISITORS}/16", "dev", "switch")
             for source in self.sources():
                 run("ip", "address", "add", f"{source}/16", "dev", "switch")
+            # Keeps the switch up while no machine has a cable. When the network changes, a browser cancels what a page loads.
+            run("ip", "link", "add", "anchor", "type", "dummy")
+            run("ip", "link", "set", "anchor", "master", "switch", "up")
             run("ip", "link", "set", "switch", "up")
+            with open("/proc/sys/net/ipv6/conf/switch/disable_ipv6", encoding="ascii") as file:
+                has_ipv6 = file.read().strip() == "0"
+            if has_ipv6:
+                until(has_settled, 10)
             # Here and not in /run/netns of the whole machine.
             os.makedirs("/run/netns", exist_ok=True)
             run("mount", "-t", "tmpfs", "tmpfs", "/run/netns")
