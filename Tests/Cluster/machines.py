@@ -131,7 +131,8 @@ class Network:
             for source in self.sources():
                 run("ip", "address", "add", f"{source}/16", "dev", "switch")
             # Keeps the switch up while no machine has a cable. When the network changes, a browser cancels what a page loads.
-            run("ip", "link", "add", "anchor", "type", "dummy")
+            run("ip", "link", "add", "anchor", "type", "veth", "peer", "name", "anchor-end")
+            run("ip", "link", "set", "anchor-end", "up")
             run("ip", "link", "set", "anchor", "master", "switch", "up")
             run("ip", "link", "set", "switch", "up")
             with open("/proc/sys/net/ipv6/conf/switch/disable_ipv6", encoding="ascii") as file:
