@@ -90,7 +90,8 @@ struct BroadcastEndToEndTests {
 
         room.recorder.feed(.remove(broadcast, stream))
         try await eventually("the stream is not closed") { sink.inputs.contains(.close(stream: 2)) }
-        #expect(sink.layouts.last == [[3, 1_280]])
+        // The layout follows the end of the stream.
+        try await eventually("the closed stream is drawn: \(sink.layouts)") { sink.layouts.last == [[3, 1_280]] }
         let name = "\(stream).webm"
         let size = room.size(archive, name)
         #expect(size > 0)
