@@ -41,7 +41,10 @@ export function missingFiles({ files, links = new Map(), read }) {
 
 /** @param {string} text */
 function withoutTexts(text) {
-  return text.replace(/"""[^]*?"""/g, '""').replace(/\/\/.*$/gm, '').replace(/"(?:\\\((?:[^()\n]|\([^()\n]*\))*\)|\\.|[^"\\\n])*"/g, '""');
+  // In one pass, because a string can contain `//`, and a comment a quotation mark.
+  return text.replace(
+    /"""[^]*?"""|\/\/.*$|"(?:\\\((?:[^()\n]|\([^()\n]*\))*\)|\\.|[^"\\\n])*"/gm, (found) => (found.startsWith('/') ? '' : '""'),
+  );
 }
 
 /** Returns the names that are declared with this indentation. @param {string} text @param {string} indentation */

@@ -37,3 +37,7 @@ test('names in comments and texts, and those that linked files declare, are no f
   assert.deepEqual(faults('// TokenFile\nlet text = "TokenFile \\(Reader())"\nlet reader = Reader()\n', other), []);
   assert.deepEqual(faults('private struct TokenFile {}\nlet file = TokenFile()\n', other), []);
 });
+
+test('a name after a text with two slashes is found', () => {
+  assert.equal(faults('let rule = Rule("an https:// URL", { TokenFile($0) }) // ends\n', 'struct TokenFile {}\n').length, 1);
+});

@@ -1,0 +1,1 @@
+../../../Sources/Server/Webhooks/WebhookTarget.swift
