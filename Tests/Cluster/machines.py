@@ -112,7 +112,7 @@ class Visitors:
 
 
 def has_settled():
-    """Whether the switch has its last address, that of IPv6, which the kernel checks for a second before it can be used."""
+    """Raises `NotYet` until the switch has its last address, that of IPv6. The kernel checks it for a second before it can be used."""
     addresses = run("ip", "-6", "address", "show", "dev", "switch", "scope", "link")
     return require(addresses and "tentative" not in addresses, f"the switch has these addresses: {addresses}")
 

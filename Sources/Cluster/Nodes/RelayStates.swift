@@ -6,7 +6,7 @@ public struct RelayStates: Hashable, Sendable {
     public var connecting = 0
     /// How many of the connected relays do not carry the largest layers of videos, because they lose too many packets.
     public var thinned = 0
-    /// Why a relay does not connect: the latest fault that was reported.
+    /// Why a relay does not connect: the fault of its last failed attempt, from the third attempt on that failed so.
     public var fault: RelayFault?
 
     /// No relays.
