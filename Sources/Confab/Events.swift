@@ -207,13 +207,17 @@ final class EventSubscription<Element: Sendable>: Sendable {
                     if state.first < state.unread.count {
                         let event = state.unread[state.first]
                         state.first += 1
+                        var read: [Element] = []
                         if state.first == state.unread.count {
+                            read = state.unread
                             (state.unread, state.first) = ([], 0)
                         } else if state.first >= 64 {
+                            read = Array(state.unread[..<state.first])
                             state.unread.removeFirst(state.first)
                             state.first = 0
                         }
-                        return { continuation.resume(returning: event) }
+                        // Release the events outside the lock, because they can hold the last reference to media.
+                        return { [read] in withExtendedLifetime(read) { continuation.resume(returning: event) } }
                     }
                     // Only one task can wait for an iterator. For a second one, return the end of the sequence,
                     // because it would wait forever.

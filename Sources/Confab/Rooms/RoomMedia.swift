@@ -45,7 +45,11 @@ final class RoomMedia: Sendable {
             state.onWaiting[state.waitingCount] = body
             return state.waitingCount
         }
-        return Listening { [weak self] in self?.state.withLock { _ = $0.onWaiting.removeValue(forKey: number) } }
+        return Listening { [weak self] in
+            // Released outside the lock, because the application's objects go with it.
+            let ended = self?.state.withLock { $0.onWaiting.removeValue(forKey: number) }
+            withExtendedLifetime(ended) {}
+        }
     }
 
     func use(_ own: (any LocalMedia)?) {

@@ -119,7 +119,14 @@ final class ClientCore: Sendable {
             state.listenerCount += 1
             let id = state.listenerCount
             state.listeners.append((id, listener))
-            return Listening { [weak self] in self?.state.withLock { $0.listeners.removeAll { $0.id == id } } }
+            return Listening { [weak self] in
+                let ended = self?.state.withLock { state in
+                    state.listeners.firstIndex { $0.id == id }.map { state.listeners.remove(at: $0).listener }
+                }
+                // Release the listener outside the lock. Its last reference can be the last one to a session, which ends its own
+                // registration when it is released.
+                withExtendedLifetime(ended) {}
+            }
         }
     }
 

@@ -86,7 +86,13 @@ final class SFUConnections: Sendable {
             state.users.append((state.userCount, user))
             return state.userCount
         }
-        return Listening { [weak self] in self?.state.withLock { $0.users.removeAll { $0.id == id } } }
+        return Listening { [weak self] in
+            let ended = self?.state.withLock { state in
+                state.users.firstIndex { $0.id == id }.map { state.users.remove(at: $0).user }
+            }
+            // Release the closure, and what it holds, outside the lock.
+            withExtendedLifetime(ended) {}
+        }
     }
 
     // MARK: Pairs
