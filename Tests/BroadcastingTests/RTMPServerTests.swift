@@ -19,23 +19,6 @@ struct RTMPServerTests {
         Timestamp(milliseconds: Int64(ProcessInfo.processInfo.systemUptime * 1_000))
     }
 
-    /// Returns a port at which nothing listens.
-    private static func freePort() throws -> UInt16 {
-        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        defer { close(descriptor) }
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
-        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let bound = withUnsafeMutablePointer(to: &address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                bind(descriptor, $0, length) == 0 && getsockname(descriptor, $0, &length) == 0
-            }
-        }
-        try #require(bound)
-        return UInt16(bigEndian: address.sin_port)
-    }
-
     private static func configuration(_ folder: String, port: UInt16) -> String {
         """
         load_module \(module);
@@ -83,7 +66,7 @@ struct RTMPServerTests {
         .enabled(if: isInstalled, "nginx, libnginx-mod-rtmp or ffmpeg is not installed"))
     func nginxRecords() async throws {
         try await Self.withFolder { folder in
-            let port = try Self.freePort()
+            let port = UInt16(try TestPorts.next())
             let file = "\(folder)/nginx.conf"
             try Data(Self.configuration(folder, port: port).utf8).write(to: URL(filePath: file))
             let server = try ChildProgram(try #require(Self.nginx), ["-p", folder, "-c", file])
@@ -126,9 +109,11 @@ struct RTMPServerTests {
         "a closed port makes the target offline, and the reason does not have the stream name",
         .enabled(if: TestMedia.hasFFmpeg, "ffmpeg is not installed"))
     func closedPort() async throws {
-        let publisher = try Self.publisher(port: try Self.freePort())
+        let port = try RefusingPort()
+        let publisher = try Self.publisher(port: UInt16(port.number))
         for part in try Self.begin(publisher) { publisher.send(part) }
         try await until("the target is offline") { publisher.status == .offline }
+        withExtendedLifetime(port) {}
         await publisher.stop()
         var events: [RTMPPublisher.Event] = []
         for await event in publisher.events { events.append(event) }

@@ -1,5 +1,6 @@
 import Foundation
 import Signaling
+import TestSupport
 import Testing
 import Wire
 
@@ -178,7 +179,7 @@ extension Hostile {
         func redirects() async throws {
             guard let tunnel = try TLSTunnel() else { return print("hostile 20 | redirects | skipped: no openssl") }
             defer { tunnel.remove() }
-            let (trap, port) = (try Trap(), try Trap.freePort())
+            let (trap, port) = (try Trap(), try TestPorts.next())
             let service = try tunnel.answerer(port: port)
             defer { service.end() }
             let settings = [

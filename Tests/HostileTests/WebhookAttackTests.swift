@@ -1,5 +1,6 @@
 import Foundation
 import Signaling
+import TestSupport
 import Testing
 import Wire
 
@@ -73,7 +74,7 @@ extension Hostile {
         func crashes() async throws {
             let settings = ["CONFAB_WEBHOOKS_ALLOW_PRIVATE_ADDRESSES": "true", "CONFAB_WEBHOOKS_CONCURRENCY": "8"]
             try await ServerProcess.run(settings) { server in
-                let port = try Trap.freePort()
+                let port = try TestPorts.next()
                 let secret = try await Self.setWebhook("http://127.0.0.1:\(port)/hook?key=word-in-the-url", server)
                 var visits = try await Visits(server)
                 // The receiver is down.

@@ -3,6 +3,7 @@ import NIOCore
 import NIOPosix
 import Signaling
 import Synchronization
+import TestSupport
 import Testing
 import Wire
 
@@ -19,9 +20,11 @@ import Wire
         let directory = NSTemporaryDirectory() + "confab-handover-\(UUID().uuidString)"
         defer { try? FileManager.default.removeItem(atPath: directory) }
         let events = Events()
-        let (port, clients, silent, idle, identities) = try await TestServer.run(
+        let port = try TestPorts.next()
+        let (clients, silent, idle, identities) = try await TestServer.run(
             dataDirectory: directory,
             {
+                $0.port = port
                 $0.shutdown.grace = Self.endless
                 // These close silent clients too, and must not be what ends the wait.
                 $0.rules.pingInterval = Self.endless
@@ -44,7 +47,7 @@ import Wire
             server.stop()
             for client in clients + [silent] { #expect(try await client.hearClose() == 1001) }
             events.note("clients closed")
-            return (server.port, clients, silent, [mute, kept], identities)
+            return (clients, silent, [mute, kept], identities)
         }
         events.note("server ended")
         try await TestServer.run(dataDirectory: directory, { $0.port = port }) { server in

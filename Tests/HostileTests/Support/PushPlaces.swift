@@ -48,9 +48,6 @@ final class Trap: Sendable {
             count += 1
         }
     }
-
-    /// Returns a port without a listener.
-    static func freePort() throws -> Int { try Trap().port }
 }
 
 extension PushRegistration {

@@ -1,6 +1,7 @@
 import Foundation
 import Signaling
 import Synchronization
+import TestSupport
 import Testing
 
 /// The result of a command of the executable.
@@ -62,7 +63,8 @@ final class ServerProcess: Sendable {
             defer { try? FileManager.default.removeItem(atPath: server.directory) }
             let result: R
             do {
-                try server.start(port: 0)
+                // Not 0: after a restart, the server listens on the same port.
+                try server.start(port: TestPorts.next())
                 result = try await body(server)
             } catch {
                 server.stop()

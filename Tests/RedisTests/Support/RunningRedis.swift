@@ -44,22 +44,15 @@ final class RunningRedis: @unchecked Sendable {
         (self.settings, self.isSentinel, self.isSecure) = (settings, isSentinel, isSecure)
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         try prepare(folder)
-        // Another process can take a free port before the server does.
+        // Another program can take a free port before the server does.
         for _ in 0..<10 {
-            port = try await Self.freePort()
+            port = try TestPorts.next()
             if try await start() { return }
         }
         throw Failure(description: "no free port was found for redis-server")
     }
 
     var url: String { "\(isSecure ? "rediss" : "redis")://127.0.0.1:\(port)" }
-
-    private static func freePort() async throws -> Int {
-        let channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-            .bind(host: "127.0.0.1", port: 0).get()
-        defer { channel.close(promise: nil) }
-        return channel.localAddress?.port ?? 0
-    }
 
     /// Starts the server on its port. Returns false if the port is in use.
     @discardableResult

@@ -6,6 +6,7 @@ import NIOPosix
 import NIOSSL
 import SwiftASN1
 import Synchronization
+import TestSupport
 import Testing
 import Wire
 import X509
@@ -308,7 +309,7 @@ struct AutomaticCertificatesTests {
     func wrongPort() async throws {
         let pebble = try await RunningPebble()
         let log = LogLines()
-        let port = try await RunningPebble.freePort()
+        let port = try TestPorts.next()
         try await TestServer.run(logger: log.logger, { Self.configure(&$0, pebble, port: port) }) { server in
             try await eventually { log.contains("could not verify the domain") ? nil : "\(log.all.suffix(5))" }
             let line = try #require(log.all.first { $0.contains("could not verify the domain") })
@@ -330,13 +331,13 @@ struct AutomaticCertificatesTests {
     @Test("an authority that cannot be reached is logged, and the server keeps running")
     func down() async throws {
         let log = LogLines()
-        let port = try await RunningPebble.freePort()
-        let free = try await RunningPebble.freePort()
+        let port = try TestPorts.next()
+        let authority = try RefusingPort()
         try await TestServer.run(
             logger: log.logger,
             {
                 $0.acme.domains = ["chat.example.org"]
-                $0.acme.directory = "https://127.0.0.1:\(free)/dir"
+                $0.acme.directory = "https://127.0.0.1:\(authority.number)/dir"
                 $0.acme.agreeToTerms = true
                 $0.acme.httpPort = port
             }
@@ -345,5 +346,6 @@ struct AutomaticCertificatesTests {
             let (client, _) = try await Self.connect(server)
             try await client.close()
         }
+        withExtendedLifetime(authority) {}
     }
 }

@@ -43,7 +43,7 @@ final class RunningPebble: Sendable {
         authorities = try write("authority.pem", own.authorityPEM)
         let certificate = try write("certificate.pem", own.certificatePEM)
         let key = try write("key.pem", own.privateKeyPEM.revealed)
-        let ports = try await Self.freePorts(5)
+        let ports = try (0..<5).map { _ in try TestPorts.next() }
         (httpPort, tlsPort) = (ports[0], ports[4])
         let settings = try write(
             "pebble.json",
@@ -87,20 +87,5 @@ final class RunningPebble: Sendable {
     deinit {
         for program in programs { kill(program.id, SIGKILL) }
         try? FileManager.default.removeItem(atPath: folder)
-    }
-
-    static func freePort() async throws -> Int { try await freePorts(1)[0] }
-
-    /// Holds each port until all are found, so that they differ.
-    private static func freePorts(_ count: Int) async throws -> [Int] {
-        var channels: [any Channel] = []
-        for _ in 0..<count {
-            channels.append(
-                try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-                    .bind(host: "127.0.0.1", port: 0).get())
-        }
-        let ports = channels.map { $0.localAddress?.port ?? 0 }
-        for channel in channels { try await channel.close() }
-        return ports
     }
 }
