@@ -73,19 +73,38 @@ struct Delivered<M: Machine>: Sendable {
 
 /// All state machines of one kind. They are mutated in place.
 ///
+/// The machines are in chunks, and a dictionary has only their places. A dictionary of the machines themselves would keep
+/// half of a table empty on average, and would move all machines when it grows.
+///
 /// Invariant: contains no state machine that has finished.
 struct Machines<M: Machine>: Sendable {
-    private var slots: [M.ID: Slot<M>] = [:]
+    /// The number of machines in a chunk. A chunk of the largest machines takes about 50 kB.
+    private static var chunkSize: Int { 64 }
 
-    var count: Int { slots.count }
-    var isEmpty: Bool { slots.isEmpty }
-    func contains(_ id: M.ID) -> Bool { slots.index(forKey: id) != nil }
-    func count(where matches: (M) -> Bool) -> Int { slots.values.count { matches($0.machine) } }
+    /// The place of each machine: that of its chunk times the size of a chunk, plus its place in the chunk.
+    private var places: [M.ID: UInt32] = [:]
+    private var chunks: [ContiguousArray<Slot<M>?>] = []
+    /// The places of machines that were removed. The last one is used first.
+    private var free: [UInt32] = []
+
+    var count: Int { places.count }
+    var isEmpty: Bool { places.isEmpty }
+    func contains(_ id: M.ID) -> Bool { places.index(forKey: id) != nil }
+
+    func count(where matches: (M) -> Bool) -> Int {
+        var count = 0
+        forEach { if matches($0) { count += 1 } }
+        return count
+    }
 
     /// Calls `body` with each state machine, in no particular order.
-    func forEach(_ body: (M) -> Void) { for slot in slots.values { body(slot.machine) } }
+    func forEach(_ body: (M) -> Void) {
+        for chunk in chunks {
+            for case .some(let slot) in chunk { body(slot.machine) }
+        }
+    }
 
-    func ids(where matches: (M) -> Bool) -> [M.ID] { slots.filter { matches($0.value.machine) }.map(\.key) }
+    func ids(where matches: (M) -> Bool) -> [M.ID] { places.filter { matches(self[$0.value].machine) }.map(\.key) }
 
     /// Adds a state machine.
     ///
@@ -93,51 +112,78 @@ struct Machines<M: Machine>: Sendable {
     mutating func insert(_ machine: M, _ id: M.ID) -> Timestamp? {
         var slot = Slot(machine)
         let wakeUp = slot.wakeUp()
-        slots[id] = slot
+        place(slot, id)
         return wakeUp
     }
 
     /// Delivers an event to the state machine with this id. If there is none, the event may create it; otherwise
     /// `orphan` handles the event.
     mutating func deliver(_ event: M.Event, to id: M.ID, _ context: inout Context) -> Delivered<M> {
-        if let index = slots.index(forKey: id) {
-            let wakeUp = slots.values[index].deliver(event, &context)
-            return Delivered(wakeUp: wakeUp, ended: takeIfOver(index))
+        if let place = places[id] {
+            let wakeUp = change(place) { $0.deliver(event, &context) }
+            return Delivered(wakeUp: wakeUp, ended: takeIfOver(place, id))
         }
         guard let machine = M.make(id, for: event, &context) else {
             M.orphan(event, id, &context)
             return Delivered()
         }
-        slots[id] = Slot(machine)
+        place(Slot(machine), id)
         return deliver(event, to: id, &context)
     }
 
     mutating func wake(_ id: M.ID, at moment: Timestamp, _ context: inout Context) -> Delivered<M> {
-        guard let index = slots.index(forKey: id) else { return Delivered() }
-        let wakeUp = slots.values[index].wake(at: moment, &context)
-        return Delivered(wakeUp: wakeUp, ended: takeIfOver(index))
+        guard let place = places[id] else { return Delivered() }
+        let wakeUp = change(place) { $0.wake(at: moment, &context) }
+        return Delivered(wakeUp: wakeUp, ended: takeIfOver(place, id))
     }
 
     /// Reads a state machine without delivering an event. Returns nil if it does not exist. Do not call this for every
     /// message, because it copies the machine.
-    func read<Result>(_ id: M.ID, _ body: (M) -> Result) -> Result? { slots[id].map { body($0.machine) } }
+    func read<Result>(_ id: M.ID, _ body: (M) -> Result) -> Result? { places[id].map { body(self[$0].machine) } }
 
     /// Reads or changes a state machine without delivering an event, and removes it if it has finished afterwards.
     /// Returns nil if it does not exist.
     @discardableResult mutating func with<Result>(_ id: M.ID, _ body: (inout M) -> Result) -> Result? {
-        guard let index = slots.index(forKey: id) else { return nil }
-        let result = body(&slots.values[index].machine)
-        _ = takeIfOver(index)
+        guard let place = places[id] else { return nil }
+        let result = change(place) { body(&$0.machine) }
+        _ = takeIfOver(place, id)
         return result
     }
 
-    private mutating func takeIfOver(_ index: Dictionary<M.ID, Slot<M>>.Index) -> M? {
-        slots.values[index].isOver ? slots.remove(at: index).value.machine : nil
-    }
-}
+    // MARK: Places
 
-extension Slot {
-    /// The getter is `mutating` so that the state machine is read in place, because reading a value out of a dictionary copies
-    /// it.
-    fileprivate var isOver: Bool { mutating get { machine.isOver } }
+    private subscript(place: UInt32) -> Slot<M> {
+        chunks[Int(place) / Self.chunkSize][Int(place) % Self.chunkSize]!
+    }
+
+    /// Changes a machine in place.
+    private mutating func change<Result>(_ place: UInt32, _ body: (inout Slot<M>) -> Result) -> Result {
+        body(&chunks[Int(place) / Self.chunkSize][Int(place) % Self.chunkSize]!)
+    }
+
+    /// Adds a machine, or replaces the one with this id.
+    private mutating func place(_ slot: Slot<M>, _ id: M.ID) {
+        if let place = places[id] ?? free.popLast() {
+            places[id] = place
+            chunks[Int(place) / Self.chunkSize][Int(place) % Self.chunkSize] = slot
+            return
+        }
+        if chunks.last.map({ $0.count == Self.chunkSize }) ?? true { chunks.append([]) }
+        let last = chunks.count - 1
+        places[id] = UInt32(last * Self.chunkSize + chunks[last].count)
+        chunks[last].append(slot)
+    }
+
+    private mutating func takeIfOver(_ place: UInt32, _ id: M.ID) -> M? {
+        guard change(place, { $0.machine.isOver }) else { return nil }
+        let machine = self[place].machine
+        places[id] = nil
+        if places.isEmpty {
+            (chunks, free) = ([], [])
+        } else {
+            chunks[Int(place) / Self.chunkSize][Int(place) % Self.chunkSize] = nil
+            free.append(place)
+        }
+        return machine
+    }
 }

@@ -24,7 +24,15 @@ struct Device: Equatable, Sendable {
 
 /// The devices of a person: which are connected, which are linked, and whether any can receive push notifications.
 struct DeviceList: Equatable, Sendable {
-    private var connected: [ConnectionID: Device] = [:]
+    /// A connection of this person, and the device on it.
+    private struct Connected: Equatable, Sendable {
+        let client: ConnectionID
+        var device: Device
+    }
+
+    /// The connected devices, ordered by their connections. An array, because most people have one device, and a
+    /// dictionary of one takes twice the memory.
+    private var connected: [Connected] = []
     private var lastOrder: UInt64 = 0
     /// The budget that all devices share for their requests; nil until it is first used.
     private var requests: Budget?
@@ -45,24 +53,26 @@ struct DeviceList: Equatable, Sendable {
 
     // MARK: Connected devices
 
-    subscript(client: ConnectionID) -> Device? { connected[client] }
+    private func index(of client: ConnectionID) -> Int? { connected.firstIndex { $0.client == client } }
+
+    subscript(client: ConnectionID) -> Device? { index(of: client).map { connected[$0].device } }
 
     var isEmpty: Bool { connected.isEmpty }
     /// All client connections, sorted so that their order is deterministic.
-    var clients: [ConnectionID] { connected.keys.sorted() }
+    var clients: [ConnectionID] { connected.map(\.client) }
     /// The devices that can ring now: those that are online and connected.
-    var present: [ConnectionID] { connected.filter(\.value.isThere).keys.sorted() }
+    var present: [ConnectionID] { connected.filter(\.device.isThere).map(\.client) }
     /// The identities of the linked devices. Each differs from the identity of the person.
     var linkedIdentities: [IdentityID] { linked.map(\.identity) }
     /// Whether the person is online on any device.
-    var isThere: Bool { connected.values.contains(where: \.isThere) }
+    var isThere: Bool { connected.contains(where: \.device.isThere) }
     /// Whether any device has sent `presence.appear`, including devices that have lost their connection.
-    var hasAppeared: Bool { connected.values.contains(where: \.hasAppeared) }
+    var hasAppeared: Bool { connected.contains(where: \.device.hasAppeared) }
 
-    func isLive(_ client: ConnectionID) -> Bool { !(connected[client]?.isDropped ?? true) }
-    func hasAppeared(_ client: ConnectionID) -> Bool { connected[client]?.hasAppeared ?? false }
-    func isWatching(_ client: ConnectionID) -> Bool { connected[client]?.isWatching ?? false }
-    var watching: [ConnectionID] { connected.filter(\.value.isWatching).keys.sorted() }
+    func isLive(_ client: ConnectionID) -> Bool { !(self[client]?.isDropped ?? true) }
+    func hasAppeared(_ client: ConnectionID) -> Bool { self[client]?.hasAppeared ?? false }
+    func isWatching(_ client: ConnectionID) -> Bool { self[client]?.isWatching ?? false }
+    var watching: [ConnectionID] { connected.filter(\.device.isWatching).map(\.client) }
 
     func checkAppeared(_ client: ConnectionID) throws(WireError) {
         guard hasAppeared(client) else { throw WireError(.notPresent, "Send presence.appear first.") }
@@ -70,8 +80,8 @@ struct DeviceList: Equatable, Sendable {
 
     /// The name from a user token; nil if no device presented a user token with a name.
     var vouchedName: String? {
-        for client in clients {
-            if case .vouched(let name)? = connected[client]?.name { return PersonName.vouched(name) }
+        for entry in connected {
+            if case .vouched(let name) = entry.device.name { return PersonName.vouched(name) }
         }
         return nil
     }
@@ -82,8 +92,11 @@ struct DeviceList: Equatable, Sendable {
 
     mutating func insert(_ device: Device, _ client: ConnectionID) {
         lastOrder += 1
-        connected[client] = device
-        connected[client]?.order = lastOrder
+        var device = device
+        device.order = lastOrder
+        _ = remove(client)
+        let index = connected.firstIndex { client < $0.client } ?? connected.count
+        connected.insert(Connected(client: client, device: device), at: index)
     }
 
     /// Closes as many connections as exceed the limit: first those that dropped, then the oldest. The number is
@@ -92,8 +105,8 @@ struct DeviceList: Equatable, Sendable {
         let excess = connected.count - context.rules.connectionsPerPerson
         guard excess > 0 else { return }
         let oldest = connected.sorted {
-            ($0.value.isDropped ? 0 : 1, $0.value.order) < ($1.value.isDropped ? 0 : 1, $1.value.order)
-        }.prefix(excess).map(\.key)
+            ($0.device.isDropped ? 0 : 1, $0.device.order) < ($1.device.isDropped ? 0 : 1, $1.device.order)
+        }.prefix(excess).map(\.client)
         disconnect(oldest, "Too many open connections. The oldest one was closed. Close some tabs or apps.", &context)
     }
 
@@ -111,22 +124,29 @@ struct DeviceList: Equatable, Sendable {
     ///
     /// - Returns: false if the device already had this address or is not connected.
     mutating func move(_ client: ConnectionID, to address: String) -> Bool {
-        guard let old = connected[client]?.address, old != address else { return false }
-        connected[client]?.address = address
+        guard let index = index(of: client), connected[index].device.address != address else { return false }
+        connected[index].device.address = address
         return true
     }
 
-    mutating func remove(_ client: ConnectionID) -> Device? { connected.removeValue(forKey: client) }
-    mutating func setDropped(_ client: ConnectionID, _ isDropped: Bool) { connected[client]?.isDropped = isDropped }
-    mutating func setAppeared(_ client: ConnectionID) { connected[client]?.hasAppeared = true }
-    mutating func setWatching(_ client: ConnectionID, _ watches: Bool) { connected[client]?.isWatching = watches }
+    mutating func remove(_ client: ConnectionID) -> Device? {
+        index(of: client).map { connected.remove(at: $0).device }
+    }
+
+    /// Changes a device; does nothing if it is not connected.
+    private mutating func change(_ client: ConnectionID, _ body: (inout Device) -> Void) {
+        if let index = index(of: client) { body(&connected[index].device) }
+    }
+
+    mutating func setDropped(_ client: ConnectionID, _ isDropped: Bool) { change(client) { $0.isDropped = isDropped } }
+    mutating func setAppeared(_ client: ConnectionID) { change(client) { $0.hasAppeared = true } }
+    mutating func setWatching(_ client: ConnectionID, _ watches: Bool) { change(client) { $0.isWatching = watches } }
 
     /// Handles `presence.leave`: the device no longer counts as online, and stops watching people nearby. It stays
     /// connected.
     mutating func leave(_ client: ConnectionID, _ context: inout Context) {
         if isWatching(client) { context.tell(.directory(.unwatch(client))) }
-        connected[client]?.hasAppeared = false
-        connected[client]?.isWatching = false
+        change(client) { ($0.hasAppeared, $0.isWatching) = (false, false) }
     }
 
     func disconnect(_ clients: [ConnectionID], _ text: String, _ context: inout Context) {
@@ -180,7 +200,7 @@ struct DeviceList: Equatable, Sendable {
     }
 
     func useLink(_ verb: PresenceVerb.UseLink, _ request: Request, of id: IdentityID, _ context: inout Context) {
-        guard let device = connected[request.client] else { return }
+        guard let device = self[request.client] else { return }
         var verb = verb
         do throws(WireError) {
             verb.label = try linkable(device, verb.label ?? "", of: id)
@@ -238,10 +258,10 @@ struct DeviceList: Equatable, Sendable {
     // MARK: Listing and unlinking
 
     func list(_ request: Request, _ snapshot: PersonSnapshot, _ context: inout Context) {
-        let (current, project) = (connected[request.client]?.identity, context.project)
+        let (current, project) = (self[request.client]?.identity, context.project)
         var list: [DeviceInfo] = []
         func add(_ device: IdentityID, _ label: String, _ linkedAt: Timestamp?) {
-            let isThere = connected.values.contains { $0.identity == device && $0.isThere }
+            let isThere = connected.contains { $0.device.identity == device && $0.device.isThere }
             list.append(
                 DeviceInfo(
                     id: device == snapshot.id ? snapshot.persona.id : project.personID(of: device), label: label,
@@ -275,7 +295,7 @@ struct DeviceList: Equatable, Sendable {
             context.query(Question(identity: id, client: request.client, re: request.re, .wakeable))
         }
         context.ok(request)
-        let clients = connected.filter { $0.value.identity == identity }.keys.sorted()
+        let clients = connected.filter { $0.device.identity == identity }.map(\.client)
         for other in clients { context.send(.presence(.unlinked), to: other) }
         disconnect(clients, "This device was unlinked. Send hello again.", &context)
     }
