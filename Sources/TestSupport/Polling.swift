@@ -7,7 +7,7 @@ public struct NotYet: Error, CustomStringConvertible {
 
 /// The maximum wait. It is shorter than the time limits of tests, which are minutes, because the failure message for
 /// an exceeded time limit does not name the condition.
-private let longestWait = Duration.seconds(50)
+private let longestWait = Duration.seconds(100)
 
 /// The time between two checks of a condition.
 ///
@@ -35,7 +35,7 @@ public struct PollingPause {
 /// Checks a condition repeatedly until it is true (``PollingPause``). For conditions whose change causes no event to wait for.
 ///
 /// - Parameter what: what must happen, such as "the camera is off".
-/// - Throws: ``NotYet`` after 50 seconds or when the task is cancelled. Also throws the errors of `holds`.
+/// - Throws: ``NotYet`` after 100 seconds or when the task is cancelled. Also throws the errors of `holds`.
 public func until(
     _ what: String, isolation: isolated (any Actor)? = #isolation, _ holds: () async throws -> Bool
 ) async throws {

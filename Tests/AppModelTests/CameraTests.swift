@@ -42,7 +42,7 @@ private actor SlowCamera: CameraDevice {
     }
 }
 
-@Suite(.timeLimit(.minutes(1))) struct CameraTests {
+@Suite(.timeLimit(.minutes(3))) struct CameraTests {
     private let small = CameraRequest(width: 352, height: 288, frameRate: 30)
     private let large = CameraRequest(width: 1280, height: 720, frameRate: 30)
 

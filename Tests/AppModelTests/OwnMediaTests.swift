@@ -4,7 +4,7 @@ import Testing
 @testable import Confab
 
 /// The camera, the microphone and the screen, with an engine whose devices do what a test says.
-@Suite(.timeLimit(.minutes(1))) @MainActor struct OwnMediaTests {
+@Suite(.timeLimit(.minutes(3))) @MainActor struct OwnMediaTests {
     private let engine = FakeEngine()
     private let clock = FakeClock()
     private let media: OwnMedia

@@ -135,7 +135,7 @@ struct HLSOriginTests {
         }
     }
 
-    @Test("a part that is being written while the files are removed leaves no file behind", .timeLimit(.minutes(1)))
+    @Test("a part that is being written while the files are removed leaves no file behind", .timeLimit(.minutes(3)))
     func removedWhileWriting() async throws {
         for _ in 0..<10 {
             try await Self.withFolder { folder in

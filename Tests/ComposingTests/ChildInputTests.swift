@@ -71,7 +71,7 @@ struct ChildInputTests {
 
     @Test(
         "ends when the task is canceled, also if the child has started a process that keeps its output open",
-        .timeLimit(.minutes(2)))
+        .timeLimit(.minutes(3)))
     func canceledGroup() async throws {
         let (started, continuation) = AsyncStream<Void>.makeStream()
         // The shell waits for a process of its own, which outlives it unless it is killed too.

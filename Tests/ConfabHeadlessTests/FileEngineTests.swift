@@ -7,7 +7,7 @@ import Testing
 @testable import ConfabHeadless
 @testable import Peers
 
-@Suite("The media engine for Linux", .serialized, .timeLimit(.minutes(1))) struct FileEngineTests {
+@Suite("The media engine for Linux", .serialized, .timeLimit(.minutes(3))) struct FileEngineTests {
     @Test("carries every frame of video and audio with its time") func carries() async throws {
         let pair = try await Pair()
         let media = EncodedMedia(audio: true, video: Frames.size)

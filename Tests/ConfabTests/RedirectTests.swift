@@ -103,7 +103,7 @@ private final class TwoNodes: Transport {
     }
 }
 
-@Suite("Moving to another node", .timeLimit(.minutes(1)))
+@Suite("Moving to another node", .timeLimit(.minutes(3)))
 struct RedirectTests {
     private func withCluster(_ body: (TwoNodes, ConfabClient) async throws -> Void) async throws {
         let cluster = TwoNodes()

@@ -5,7 +5,7 @@ import Wire
 
 @testable import Confab
 
-@Suite("Files of rooms", .timeLimit(.minutes(1)))
+@Suite("Files of rooms", .timeLimit(.minutes(3)))
 struct RoomFilesTests {
     private let folder: URL
 

@@ -5,7 +5,7 @@ import Wire
 
 @testable import Confab
 
-@Suite("Publishing and subscribing", .timeLimit(.minutes(1)))
+@Suite("Publishing and subscribing", .timeLimit(.minutes(3)))
 struct SessionMediaTests {
     private let id = SessionID("session")!
 

@@ -5,7 +5,7 @@ import Wire
 
 @testable import Confab
 
-@Suite("What a match, a call or a room sends", .timeLimit(.minutes(1)))
+@Suite("What a match, a call or a room sends", .timeLimit(.minutes(3)))
 struct SessionMembershipSendingTests {
     private func begin(
         _ server: LoopbackServer, report: @escaping @Sendable (SessionMembershipEvent) -> Void = { _ in }

@@ -5,7 +5,7 @@ import Wire
 
 @testable import Confab
 
-@Suite("Audio and video of a stay in a session", .timeLimit(.minutes(1)))
+@Suite("Audio and video of a stay in a session", .timeLimit(.minutes(3)))
 struct SessionMembershipTests {
     private let admission = Admission(session: SessionID("session")!, token: "token")
 
@@ -153,7 +153,7 @@ struct SessionMembershipTests {
     }
 }
 
-@Suite("Media that the SDK captures", .timeLimit(.minutes(1)))
+@Suite("Media that the SDK captures", .timeLimit(.minutes(3)))
 struct CaptureTests {
     private func client(_ server: LoopbackServer, _ engine: FakeEngine) -> ConfabClient {
         ConfabClient(

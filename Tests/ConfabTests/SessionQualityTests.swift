@@ -6,7 +6,7 @@ import Wire
 @testable import Confab
 
 /// Adaptivity, quality events and statistics of routed media.
-@Suite("The quality of media", .timeLimit(.minutes(1)))
+@Suite("The quality of media", .timeLimit(.minutes(3)))
 struct SessionQualityTests {
     private let id = SessionID("session")!
 

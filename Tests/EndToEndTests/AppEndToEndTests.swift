@@ -4,7 +4,7 @@ import ConfabHeadless
 import Foundation
 import Testing
 
-@Suite("The model of the app over sockets", .ownThreads, .timeLimit(.minutes(2)))
+@Suite("The model of the app over sockets", .ownThreads, .timeLimit(.minutes(3)))
 struct AppEndToEndTests {
     private static let sound = URL(filePath: #filePath).resolvingSymlinksInPath().deletingLastPathComponent()
         .appending(path: "../../Sources/Robots/Sample/sound.ogg")

@@ -4,7 +4,7 @@ import Foundation
 import Server
 import Testing
 
-@Suite("Pushes of the app over sockets", .ownThreads, .timeLimit(.minutes(1)))
+@Suite("Pushes of the app over sockets", .ownThreads, .timeLimit(.minutes(3)))
 struct AppPushEndToEndTests {
     private static let token = String(repeating: "ab", count: 32)
 

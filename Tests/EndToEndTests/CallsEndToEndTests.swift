@@ -13,7 +13,7 @@ private func ended(_ event: Calls.Event) -> CallEnding? {
     if case .ended(let ending) = event { ending } else { nil }
 }
 
-@Suite("Calls of the SDK over sockets", .ownThreads, .timeLimit(.minutes(2)))
+@Suite("Calls of the SDK over sockets", .ownThreads, .timeLimit(.minutes(3)))
 struct CallsEndToEndTests {
     /// Two people who are online, and the events of their calls.
     private struct Line: Sendable {

@@ -3,7 +3,7 @@ import Robots
 import Server
 import Testing
 
-@Suite("A load of rooms over sockets", .ownThreads, .timeLimit(.minutes(2)))
+@Suite("A load of rooms over sockets", .ownThreads, .timeLimit(.minutes(3)))
 struct LoadEndToEndTests {
     @Test("measures a room in which only the loudest are heard, and the time until a visitor sees everyone")
     func loudest() async throws {

@@ -2,7 +2,7 @@ import Confab
 import ConfabHeadless
 import Testing
 
-@Suite("Media of the SDK over sockets", .ownThreads, .timeLimit(.minutes(2)))
+@Suite("Media of the SDK over sockets", .ownThreads, .timeLimit(.minutes(3)))
 struct MediaEndToEndTests {
     @Test("in a call, every frame arrives at the other person once and in order")
     func frames() async throws {

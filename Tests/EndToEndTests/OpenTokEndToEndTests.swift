@@ -4,7 +4,7 @@ import OpenTokCompat
 import Testing
 import Wire
 
-@Suite("Delegates written for OpenTok, over sockets", .ownThreads, .timeLimit(.minutes(2)))
+@Suite("Delegates written for OpenTok, over sockets", .ownThreads, .timeLimit(.minutes(3)))
 @MainActor struct OpenTokEndToEndTests {
     @Test(
         "a stream is published, received and ended, and each delegate hears it in order",

@@ -7,7 +7,7 @@ import Testing
 import Wire
 
 /// What OpenTok's samples do, as far as it needs no views.
-@Suite("Samples written for OpenTok, over sockets", .ownThreads, .timeLimit(.minutes(2)))
+@Suite("Samples written for OpenTok, over sockets", .ownThreads, .timeLimit(.minutes(3)))
 @MainActor struct OpenTokSampleTests {
     @Test("in a session of three, everyone receives the two others, and hears which of them left")
     func three() async throws {

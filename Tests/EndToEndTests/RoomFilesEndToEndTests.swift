@@ -2,7 +2,7 @@ import Confab
 import Foundation
 import Testing
 
-@Suite("Files of rooms over sockets", .ownThreads, .timeLimit(.minutes(2)))
+@Suite("Files of rooms over sockets", .ownThreads, .timeLimit(.minutes(3)))
 struct RoomFilesEndToEndTests {
     private static let bytes = (0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
 

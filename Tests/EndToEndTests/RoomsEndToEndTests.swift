@@ -3,7 +3,7 @@ import ConfabHeadless
 import Foundation
 import Testing
 
-@Suite("Rooms of the SDK over sockets", .ownThreads, .timeLimit(.minutes(2)))
+@Suite("Rooms of the SDK over sockets", .ownThreads, .timeLimit(.minutes(3)))
 struct RoomsEndToEndTests {
     private static let names = ["Ada", "Bob", "Cem", "Dee"]
 

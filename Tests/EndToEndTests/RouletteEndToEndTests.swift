@@ -2,7 +2,7 @@ import Confab
 import ConfabHeadless
 import Testing
 
-@Suite("The roulette of the SDK over sockets", .ownThreads, .timeLimit(.minutes(2)))
+@Suite("The roulette of the SDK over sockets", .ownThreads, .timeLimit(.minutes(3)))
 struct RouletteEndToEndTests {
     @Test("two clients meet, write to each other and part")
     func meeting() async throws {

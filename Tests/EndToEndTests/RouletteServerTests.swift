@@ -3,7 +3,7 @@ import OpenTokCompat
 import Testing
 import Wire
 
-@Suite("A server like RouletteTok's, on OpenTok's SDK for Python", .ownThreads, .timeLimit(.minutes(2)))
+@Suite("A server like RouletteTok's, on OpenTok's SDK for Python", .ownThreads, .timeLimit(.minutes(3)))
 @MainActor struct RouletteServerTests {
     @Test("two clients of the Swift SDK meet in sessions that it created, part, and do not meet again at once")
     func meeting() async throws {

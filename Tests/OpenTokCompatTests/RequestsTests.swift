@@ -3,7 +3,7 @@ import Testing
 
 @testable import OpenTokCompat
 
-@Suite("Changes of a stream", .timeLimit(.minutes(1)))
+@Suite("Changes of a stream", .timeLimit(.minutes(3)))
 @MainActor struct RequestsTests {
     @Test("what fails because the stream has ended is not reported, and every other failure is")
     func endedStream() async {

@@ -14,7 +14,7 @@ import Darwin
 /// The client against servers that these tests start.
 @Suite(
     .enabled(if: RunningRedis.executable != nil, "redis-server is not installed, so the client is not tested with it."),
-    .timeLimit(.minutes(1)))
+    .timeLimit(.minutes(3)))
 struct RedisServerTests {
     /// Starts a server and a client, and stops both after the body.
     private func withRedis(

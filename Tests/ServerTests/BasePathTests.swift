@@ -9,7 +9,7 @@ import Wire
 @testable import Server
 
 /// A server below a path of a site. The path is in `publicURL`.
-@Suite("A base path", .ownThreads, .timeLimit(.minutes(2)))
+@Suite("A base path", .ownThreads, .timeLimit(.minutes(3)))
 struct BasePathTests {
     private static func configuration(_ publicURL: String?) -> ConfabConfiguration {
         var configuration = ConfabConfiguration()

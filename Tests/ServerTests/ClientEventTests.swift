@@ -3,7 +3,7 @@ import Testing
 
 @testable import Server
 
-@Suite("The address for OpenTok's log events", .ownThreads, .timeLimit(.minutes(2)))
+@Suite("The address for OpenTok's log events", .ownThreads, .timeLimit(.minutes(3)))
 struct ClientEventTests {
     private let path = "/logging/ClientEvent"
 

@@ -6,7 +6,7 @@ import Wire
 
 @testable import Server
 
-@Suite("Projects whose rows are damaged or unusual", .ownThreads, .timeLimit(.minutes(2))) struct DamagedProjectTests {
+@Suite("Projects whose rows are damaged or unusual", .ownThreads, .timeLimit(.minutes(3))) struct DamagedProjectTests {
     private static let quick: @Sendable (inout ConfabConfiguration) -> Void = {
         $0.storage.pollInterval = .milliseconds(20)
     }

@@ -4,7 +4,7 @@ import Wire
 
 @testable import Server
 
-@Suite("What endpoints have in common", .ownThreads, .timeLimit(.minutes(2)))
+@Suite("What endpoints have in common", .ownThreads, .timeLimit(.minutes(3)))
 struct EndpointLayersTests {
     struct Endpoint: CustomTestStringConvertible {
         var method: String

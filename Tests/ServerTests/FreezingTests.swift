@@ -9,7 +9,7 @@ import Wire
 @testable import Server
 
 /// The rules of a node of a cluster while its lease is not valid.
-@Suite("Frozen rules", .timeLimit(.minutes(1)))
+@Suite("Frozen rules", .timeLimit(.minutes(3)))
 struct FreezingTests: StorageFixtures {
     /// A client that counts what it is sent.
     private final class Line: RunnerSocket {

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 import Wire
 
-@Suite("The gateway over real sockets", .ownThreads, .timeLimit(.minutes(2)))
+@Suite("The gateway over real sockets", .ownThreads, .timeLimit(.minutes(3)))
 struct GatewayTests {
     @Test("two strangers are matched and chat, and Next notifies the partner")
     func meeting() async throws {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Server
 
-@Suite("Work in later turns of the event loop", .timeLimit(.minutes(1))) struct LaterTurnsTests {
+@Suite("Work in later turns of the event loop", .timeLimit(.minutes(3))) struct LaterTurnsTests {
     private final class BytesArrived: ChannelInboundHandler {
         typealias InboundIn = ByteBuffer
         private let body: () -> Void

@@ -137,7 +137,7 @@ private final class Plane: Sendable {
     }
 }
 
-@Suite("Several media loops", .ownThreads, .timeLimit(.minutes(2))) struct MediaLoopsTests {
+@Suite("Several media loops", .ownThreads, .timeLimit(.minutes(3))) struct MediaLoopsTests {
     private static func client(_ number: UInt64) -> ConnectionID { ConnectionID(high: 0, low: number) }
 
     @Test("each loop answers with its own UDP port, the common TCP port, and a username fragment that names it")

@@ -111,7 +111,7 @@ import Wire
     }
 }
 
-@Suite("The watchdog of a running media plane", .ownThreads, .timeLimit(.minutes(2))) struct MediaWatchdogProcessTests {
+@Suite("The watchdog of a running media plane", .ownThreads, .timeLimit(.minutes(3))) struct MediaWatchdogProcessTests {
     /// Short, but so long that a loop that only waits for a processor moves within ten of them.
     private static let period: Duration = .milliseconds(200)
 

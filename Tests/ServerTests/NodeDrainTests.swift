@@ -57,7 +57,7 @@ import Wire
     }
 }
 
-@Suite("PATCH /v1/node", .ownThreads, .timeLimit(.minutes(2))) struct NodeEndpointTests {
+@Suite("PATCH /v1/node", .ownThreads, .timeLimit(.minutes(3))) struct NodeEndpointTests {
     private func state(_ answer: WHIPPlace.Answer) throws -> String? {
         guard case .string(let state)? = try answer.object()["state"] else { return nil }
         return state

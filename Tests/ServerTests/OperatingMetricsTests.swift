@@ -179,7 +179,7 @@ import Wire
     #endif
 }
 
-@Suite("The metrics endpoint", .ownThreads, .timeLimit(.minutes(2))) struct MetricsEndpointTests {
+@Suite("The metrics endpoint", .ownThreads, .timeLimit(.minutes(3))) struct MetricsEndpointTests {
     @Test("only addresses, localhost and the configured name may be in Host")
     func hosts() {
         var metrics = ConfabConfiguration.Metrics()

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 import Wire
 
-@Suite("People and calls over real sockets", .ownThreads, .timeLimit(.minutes(2)))
+@Suite("People and calls over real sockets", .ownThreads, .timeLimit(.minutes(3)))
 struct PeopleServerTests {
     private let here = NearbyVerb.Move(latitude: 52.52, longitude: 13.405)
 

@@ -6,7 +6,7 @@ import Wire
 
 @testable import Server
 
-@Suite("GET /v1/person", .ownThreads, .timeLimit(.minutes(2)))
+@Suite("GET /v1/person", .ownThreads, .timeLimit(.minutes(3)))
 struct PersonExportTests: StorageFixtures {
     private let path = "/v1/person"
 

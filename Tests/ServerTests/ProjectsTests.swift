@@ -6,7 +6,7 @@ import Wire
 
 @testable import Server
 
-@Suite("Several projects on one server", .ownThreads, .timeLimit(.minutes(2))) struct ProjectsTests {
+@Suite("Several projects on one server", .ownThreads, .timeLimit(.minutes(3))) struct ProjectsTests {
     private static let path = "/v1/projects"
     private static let quick: @Sendable (inout ConfabConfiguration) -> Void = {
         $0.storage.pollInterval = .milliseconds(20)

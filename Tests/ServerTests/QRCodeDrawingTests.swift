@@ -4,7 +4,7 @@ import Testing
 
 @testable import Server
 
-@Suite("POST /v1/qr", .ownThreads, .timeLimit(.minutes(2)))
+@Suite("POST /v1/qr", .ownThreads, .timeLimit(.minutes(3)))
 struct QRCodeDrawingTests {
     private let path = "/v1/qr"
     private let link = "https://confab.example/nearby#link=ABCD-EFGH"

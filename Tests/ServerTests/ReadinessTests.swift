@@ -107,7 +107,7 @@ import Wire
     }
 }
 
-@Suite("GET /ready", .ownThreads, .timeLimit(.minutes(2))) struct ReadyRouteTests {
+@Suite("GET /ready", .ownThreads, .timeLimit(.minutes(3))) struct ReadyRouteTests {
     @Test("a running server is ready, and one with a full disk is alive but not ready")
     func routes() async throws {
         try await TestServer.run { server in

@@ -78,7 +78,7 @@ import Wire
     }
 }
 
-@Suite("Reloading the configuration of a running server", .ownThreads, .timeLimit(.minutes(2))) struct ReloadTests {
+@Suite("Reloading the configuration of a running server", .ownThreads, .timeLimit(.minutes(3))) struct ReloadTests {
     /// The file that the server reads, and a way to make it read.
     private final class File: Sendable {
         private let text = Mutex("")

@@ -8,7 +8,7 @@ import Wire
 @testable import Server
 
 /// Rooms that are read from storage again, because one of their changes was not stored.
-@Suite("Rooms that are read again", .timeLimit(.minutes(1)))
+@Suite("Rooms that are read again", .timeLimit(.minutes(3)))
 struct RoomReloadTests: StorageFixtures {
     /// A client that notes what operators are answered.
     private final class Line: RunnerSocket {

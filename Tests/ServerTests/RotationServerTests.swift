@@ -6,7 +6,7 @@ import Wire
 
 @testable import Server
 
-@Suite("A rotation while the server runs", .ownThreads, .timeLimit(.minutes(2))) struct RotationServerTests {
+@Suite("A rotation while the server runs", .ownThreads, .timeLimit(.minutes(3))) struct RotationServerTests {
     private func configuration(_ directory: String) -> ConfabConfiguration {
         var configuration = ConfabConfiguration()
         configuration.dataDirectory = directory

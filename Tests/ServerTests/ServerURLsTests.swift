@@ -8,7 +8,7 @@ import Wire
 @testable import Server
 
 /// The URLs that the server prints and leaves for commands.
-@Suite("URLs of the server", .ownThreads, .timeLimit(.minutes(2)))
+@Suite("URLs of the server", .ownThreads, .timeLimit(.minutes(3)))
 struct ServerURLsTests {
     private static let addresses = ["192.168.1.20", "203.0.113.9", "fd00::5", "2001:db8::5", "172.17.0.1"]
         .compactMap { IPAddress($0) }

@@ -135,7 +135,7 @@ struct StorageRoomTests: StorageFixtures {
     }
 }
 
-@Suite("Stored rooms when the server starts", .ownThreads, .timeLimit(.minutes(2)))
+@Suite("Stored rooms when the server starts", .ownThreads, .timeLimit(.minutes(3)))
 struct RestoredRoomTests: StorageFixtures {
     /// The names of the rooms of a server, which logs to `lines`.
     private func rooms(_ directory: String, _ lines: LogLines = LogLines()) async throws -> [String] {

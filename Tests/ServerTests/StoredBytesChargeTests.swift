@@ -7,7 +7,7 @@ import Wire
 
 @testable import Server
 
-@Suite("Bytes that a client causes to be stored", .timeLimit(.minutes(1)))
+@Suite("Bytes that a client causes to be stored", .timeLimit(.minutes(3)))
 struct StoredBytesChargeTests: StorageFixtures {
     private static let slot = AddressBudgets.Slot(7)
 

@@ -8,7 +8,7 @@ import Testing
 
 @testable import Server
 
-@Suite("HTTPS that Confab handles", .ownThreads, .timeLimit(.minutes(2))) struct StrictTransportTests {
+@Suite("HTTPS that Confab handles", .ownThreads, .timeLimit(.minutes(3))) struct StrictTransportTests {
     /// Returns the head of the response.
     private static func ask(_ path: String, port: Int) async throws -> String {
         var configuration = TLSConfiguration.makeClientConfiguration()

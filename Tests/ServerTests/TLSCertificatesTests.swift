@@ -11,7 +11,7 @@ import Wire
 
 @testable import Server
 
-@Suite("Replacing the certificate", .ownThreads, .timeLimit(.minutes(2))) struct TLSCertificatesTests {
+@Suite("Replacing the certificate", .ownThreads, .timeLimit(.minutes(3))) struct TLSCertificatesTests {
     /// A log that keeps the messages of warnings.
     private struct Warnings: LogHandler {
         final class Messages: Sendable {

@@ -6,7 +6,7 @@ import Wire
 
 @testable import Server
 
-@Suite("Requests and tokens as OpenTok's SDKs create them", .ownThreads, .timeLimit(.minutes(2)))
+@Suite("Requests and tokens as OpenTok's SDKs create them", .ownThreads, .timeLimit(.minutes(3)))
 struct VendorRequestTests {
     private static let form = "application/x-www-form-urlencoded"
     private static let applicationID = "00000000-0000-4000-8000-000000000001"

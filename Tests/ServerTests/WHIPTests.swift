@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 import Wire
 
-@Suite("WHIP and WHEP over real sockets", .ownThreads, .timeLimit(.minutes(2)))
+@Suite("WHIP and WHEP over real sockets", .ownThreads, .timeLimit(.minutes(3)))
 struct WHIPTests {
     @Test("an offer from OBS is answered as RFC 9725 requires, and DELETE ends it")
     func publishing() async throws {

@@ -57,7 +57,7 @@ private final class ForeignMedia: LocalMedia {
     func stop() async {}
 }
 
-@Suite(.timeLimit(.minutes(1))) struct EngineRulesTests {
+@Suite(.timeLimit(.minutes(3))) struct EngineRulesTests {
     @Test func vp8IsPreferredBecauseItHasLayers() {
         #expect(EngineRules.preferredCodec(among: ["H264", "VP8", "AV1"]) == 1)
         #expect(EngineRules.preferredCodec(among: ["H264"]) == nil)

@@ -8,7 +8,7 @@ import Wire
 
 @testable import Server
 
-@Suite("Requests for archives", .ownThreads, .timeLimit(.minutes(2)))
+@Suite("Requests for archives", .ownThreads, .timeLimit(.minutes(3)))
 struct ArchiveRequestTests {
     private typealias Place = ArchivePlace
 

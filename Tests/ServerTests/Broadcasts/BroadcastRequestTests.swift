@@ -8,7 +8,7 @@ import Wire
 
 @testable import Server
 
-@Suite("Requests for broadcasts", .ownThreads, .timeLimit(.minutes(2)))
+@Suite("Requests for broadcasts", .ownThreads, .timeLimit(.minutes(3)))
 struct BroadcastRequestTests {
     /// Runs `body` with a server that broadcasts.
     private func withServer(

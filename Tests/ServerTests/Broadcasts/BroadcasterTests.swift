@@ -64,7 +64,7 @@ private final class Studio: Sendable {
     }
 }
 
-@Suite("Broadcasts that are composed", .ownThreads, .serialized, .timeLimit(.minutes(2)))
+@Suite("Broadcasts that are composed", .ownThreads, .serialized, .timeLimit(.minutes(3)))
 struct BroadcasterTests {
     @Test("a compositor that reads nothing first loses video, then it is killed, and the third end fails the broadcast")
     func fullQueue() async throws {

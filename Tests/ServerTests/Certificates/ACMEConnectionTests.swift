@@ -7,7 +7,7 @@ import Testing
 
 @testable import Server
 
-@Suite("Requests to an ACME server", .ownThreads, .timeLimit(.minutes(2))) struct ACMEConnectionTests {
+@Suite("Requests to an ACME server", .ownThreads, .timeLimit(.minutes(3))) struct ACMEConnectionTests {
     /// Answers each request with a redirect and a body of 4 MiB.
     private final class HugeRedirect: ChannelInboundHandler {
         typealias InboundIn = HTTPServerRequestPart

@@ -9,7 +9,7 @@ import X509
 
 @testable import Server
 
-@Suite("TLS connections while a challenge is pending", .ownThreads, .timeLimit(.minutes(2)))
+@Suite("TLS connections while a challenge is pending", .ownThreads, .timeLimit(.minutes(3)))
 struct ClientHelloGateTests {
     private static let challenge = ACMEChallenge(
         domain: "chat.example.org", token: "token", answer: "token.thumbprint")

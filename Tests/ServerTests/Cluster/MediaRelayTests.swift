@@ -12,7 +12,7 @@ import Wire
 
 @testable import Server
 
-@Suite("Relays between the media planes of two nodes", .ownThreads, .timeLimit(.minutes(2)))
+@Suite("Relays between the media planes of two nodes", .ownThreads, .timeLimit(.minutes(3)))
 struct MediaRelayTests {
     private static let ssrc: UInt32 = 77
     private static let tags = [NodeTag(node: 1, life: 1)!, NodeTag(node: 2, life: 2)!]

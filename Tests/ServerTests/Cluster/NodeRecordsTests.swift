@@ -168,7 +168,7 @@ import Testing
 /// Records in Redis.
 @Suite(
     .enabled(if: RunningRedis.executable != nil, "redis-server is not installed, so records in Redis are not tested."),
-    .timeLimit(.minutes(1)))
+    .timeLimit(.minutes(3)))
 struct NodeRecordsInRedisTests {
     private static let first = NodeTag(node: 1, life: 1)!
     private static let second = NodeTag(node: 2, life: 2)!

@@ -4,7 +4,7 @@ import Wire
 
 @testable import Server
 
-@Suite("The nodes of a cluster over HTTP", .ownThreads, .timeLimit(.minutes(2))) struct NodesEndpointTests {
+@Suite("The nodes of a cluster over HTTP", .ownThreads, .timeLimit(.minutes(3))) struct NodesEndpointTests {
     @Test func `the list has each node with what it does, and says which node was asked`() async throws {
         try await TestServer.run(nodes: .fake()) { server in
             let place = try RoomsPlace(server)

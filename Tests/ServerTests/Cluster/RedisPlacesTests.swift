@@ -8,7 +8,7 @@ import Testing
 /// The scripts in Redis against ``PlaceStore``, which says what they must do.
 @Suite(
     .enabled(if: RunningRedis.executable != nil, "redis-server is not installed, so the scripts are not tested."),
-    .timeLimit(.minutes(1)))
+    .timeLimit(.minutes(3)))
 struct RedisPlacesTests {
     private static let first = NodeTag(node: 1, life: 1)!
     private static let second = NodeTag(node: 2, life: 2)!

@@ -10,7 +10,7 @@ import Wire
 /// Letters between lives through a Redis that these tests start.
 @Suite(
     .enabled(if: RunningRedis.executable != nil, "redis-server is not installed, so letters are not tested with it."),
-    .timeLimit(.minutes(1)))
+    .timeLimit(.minutes(3)))
 struct RedisPostTests {
     /// Starts lives at a Redis, and closes them after the body. They are not connected yet.
     private func withLives(

@@ -8,7 +8,7 @@ import Wire
 
 @testable import Server
 
-@Suite("WHIP and WHEP requests for a session on another node", .ownThreads, .timeLimit(.minutes(1)))
+@Suite("WHIP and WHEP requests for a session on another node", .ownThreads, .timeLimit(.minutes(3)))
 struct ResourceRedirectTests {
     private static let own = NodeTag(node: 1, life: 7)!
     private static let other = NodeTag(node: 2, life: 6)!

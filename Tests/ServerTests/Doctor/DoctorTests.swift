@@ -11,7 +11,7 @@ import Wire
 @testable import Server
 
 /// `confab doctor` against servers, a proxy and a TURN server that have the faults that it must find.
-@Suite("The doctor over sockets", .ownThreads, .timeLimit(.minutes(2))) struct DoctorTests {
+@Suite("The doctor over sockets", .ownThreads, .timeLimit(.minutes(3))) struct DoctorTests {
     private func outside(_ url: String) async throws -> DoctorReport { try await #require(Doctor(url: url)).run() }
 
     private func finding(_ check: DoctorFinding.Check, _ report: DoctorReport) throws -> DoctorFinding {

@@ -5,7 +5,7 @@ import Wire
 
 @testable import Server
 
-@Suite("An HTTP endpoint that judges samples", .timeLimit(.minutes(2))) struct EndpointExaminerTests {
+@Suite("An HTTP endpoint that judges samples", .timeLimit(.minutes(3))) struct EndpointExaminerTests {
     /// Answers each request with the same response, or never.
     private final class Transport: PushTransport {
         let requests = Mutex([PushRequest]())

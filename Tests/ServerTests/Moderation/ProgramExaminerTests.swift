@@ -5,7 +5,7 @@ import Wire
 
 @testable import Server
 
-@Suite("The operator's program", .ownThreads, .timeLimit(.minutes(2))) struct ProgramExaminerTests {
+@Suite("The operator's program", .ownThreads, .timeLimit(.minutes(3))) struct ProgramExaminerTests {
     /// A program as a shell script. `id` is the number of the question in `line`.
     private static func script(_ body: String) -> [String] {
         let loop = """

@@ -9,7 +9,7 @@ import Wire
 import FoundationNetworking
 #endif
 
-@Suite("Samples of cameras", .ownThreads, .timeLimit(.minutes(2))) struct SampleServerTests {
+@Suite("Samples of cameras", .ownThreads, .timeLimit(.minutes(3))) struct SampleServerTests {
     /// A JPEG image of 320 × 240 pixels, with the headers only.
     private static let jpeg: [UInt8] = [
         0xFF, 0xD8, 0xFF, 0xC0, 0, 11, 8, 0, 240, 1, 64, 1, 1, 0x11, 0, 0xFF, 0xDA, 0, 2, 0xFF, 0xD9,

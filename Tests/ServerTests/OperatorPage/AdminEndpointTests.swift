@@ -9,7 +9,7 @@ import Wire
 
 @testable import Server
 
-@Suite("The operator's page", .ownThreads, .timeLimit(.minutes(2))) struct AdminEndpointTests {
+@Suite("The operator's page", .ownThreads, .timeLimit(.minutes(3))) struct AdminEndpointTests {
     private static let token = "f00dfeedf00dfeedf00dfeedf00dfeed"
 
     /// The operator's page of a test server.

@@ -8,7 +8,7 @@ import Wire
 @testable import Server
 
 /// Tests push connections with local servers that act as push services.
-@Suite("Push connections over real sockets", .timeLimit(.minutes(2))) struct PushConnectionsTests {
+@Suite("Push connections over real sockets", .timeLimit(.minutes(3))) struct PushConnectionsTests {
     private let certificate: TestCertificate
 
     init() throws {

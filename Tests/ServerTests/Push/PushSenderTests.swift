@@ -8,7 +8,7 @@ import Wire
 @testable import Server
 
 /// Tests of the sender without sockets and with simulated time.
-@Suite("Push sender", .timeLimit(.minutes(2))) struct PushSenderTests {
+@Suite("Push sender", .timeLimit(.minutes(3))) struct PushSenderTests {
     private let browser = BrowserDouble()
     private let time = ManualTime()
     private let webKey = P256.Signing.PrivateKey()

@@ -67,7 +67,7 @@ extension TestServer {
     }
 }
 
-@Suite("Files in rooms", .ownThreads, .timeLimit(.minutes(2)))
+@Suite("Files in rooms", .ownThreads, .timeLimit(.minutes(3)))
 struct RoomFilesTests {
     @Test("a member sends a file, and another one downloads the same bytes, which a browser can only save")
     func transfer() async throws {
@@ -239,7 +239,7 @@ struct RoomFilesTests {
     }
 }
 
-@Suite("The store of files", .timeLimit(.minutes(1)))
+@Suite("The store of files", .timeLimit(.minutes(3)))
 struct RoomFileStoreTests {
     private static let file = RoomFileID(high: 1, low: 1)
 

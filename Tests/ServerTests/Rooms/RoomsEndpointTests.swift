@@ -4,7 +4,7 @@ import Signaling
 import Testing
 import Wire
 
-@Suite("Rooms over HTTP", .ownThreads, .timeLimit(.minutes(2)))
+@Suite("Rooms over HTTP", .ownThreads, .timeLimit(.minutes(3)))
 struct RoomsEndpointTests {
     private static let path = "/v1/rooms"
 

@@ -7,7 +7,7 @@ import Wire
 
 @testable import Server
 
-@Suite("Traces of a running server", .ownThreads, .timeLimit(.minutes(2))) struct TracingServerTests {
+@Suite("Traces of a running server", .ownThreads, .timeLimit(.minutes(3))) struct TracingServerTests {
     private static let parent = TraceParent(
         trace: TraceID(high: 0x0af7_6519_16cd_43dd, low: 0x8448_eb21_1c80_319c), span: SpanID(rawValue: 0xb7ad),
         isSampled: true)

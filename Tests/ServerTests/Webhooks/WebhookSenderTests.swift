@@ -6,7 +6,7 @@ import Wire
 
 @testable import Server
 
-@Suite("The sender of webhooks", .ownThreads, .timeLimit(.minutes(2))) struct WebhookSenderTests: StorageFixtures {
+@Suite("The sender of webhooks", .ownThreads, .timeLimit(.minutes(3))) struct WebhookSenderTests: StorageFixtures {
     private typealias Samples = WebhookSamples
 
     /// The outbox of a running sender, and the clock that its pauses move.
