@@ -61,22 +61,26 @@ final class EventSource<Element: Sendable>: Sendable {
     private let state: LockedValue<State>
     private let coalesces: Bool
     private let fold: Fold
+    /// Whether events can hold the last reference to media.
+    private let holdsMedia: Bool
 
     /// Creates a source whose iterations begin with the newest value and keep only that.
     convenience init(state: Element) {
-        self.init(present: [state], coalesces: true) { present, event in present = [event] }
+        self.init(present: [state], coalesces: true, holdsMedia: false) { present, event in present = [event] }
     }
 
     /// Creates a source whose iterations keep each event.
     ///
-    /// - Parameter fold: updates the events that a new iteration begins with. By default there are none.
-    convenience init(fold: @escaping Fold = { _, _ in }) {
-        self.init(present: [], coalesces: false, fold: fold)
+    /// - Parameters:
+    ///   - holdsMedia: whether events that a new iteration begins with hold media. There must be few of them then.
+    ///   - fold: updates the events that a new iteration begins with. By default there are none.
+    convenience init(holdsMedia: Bool = false, fold: @escaping Fold = { _, _ in }) {
+        self.init(present: [], coalesces: false, holdsMedia: holdsMedia, fold: fold)
     }
 
-    private init(present: [Element], coalesces: Bool, fold: @escaping Fold) {
+    private init(present: [Element], coalesces: Bool, holdsMedia: Bool, fold: @escaping Fold) {
         state = LockedValue(State(present: present))
-        (self.coalesces, self.fold) = (coalesces, fold)
+        (self.coalesces, self.holdsMedia, self.fold) = (coalesces, holdsMedia, fold)
     }
 
     deinit { finish() }
@@ -95,15 +99,18 @@ final class EventSource<Element: Sendable>: Sendable {
         // Events are appended under this lock, so that events sent by two threads arrive in the same order everywhere.
         // Continuations are resumed outside the lock.
         // Subscriptions are also released outside it, because releasing the last reference takes the lock.
-        let (subscriptions, wakers) = state.withLock { state -> ([EventSubscription<Element>], [Waker]) in
-            guard !state.isFinished else { return ([], []) }
+        // So are events with media that this one replaces, because releasing media can run code of the application.
+        let (subscriptions, wakers, replaced) = state.withLock {
+            state -> ([EventSubscription<Element>], [Waker], [Element]) in
+            guard !state.isFinished else { return ([], [], []) }
+            let replaced = holdsMedia ? state.present : []
             fold(&state.present, event)
             let subscriptions = state.subscriptions.values.compactMap(\.subscription)
             let limit = Events<Element>.maxUnread + state.present.count
-            return (subscriptions, subscriptions.compactMap { $0.append(event, limit: limit) })
+            return (subscriptions, subscriptions.compactMap { $0.append(event, limit: limit) }, replaced)
         }
         for waker in wakers { waker() }
-        withExtendedLifetime(subscriptions) {}
+        withExtendedLifetime((subscriptions, replaced)) {}
     }
 
     /// Ends all iterations once they have read the events sent so far.

@@ -73,23 +73,23 @@ struct Delivered<M: Machine>: Sendable {
 
 /// All state machines of one kind. They are mutated in place.
 ///
-/// The machines are in chunks, and a dictionary has only their places. A dictionary of the machines themselves would keep
-/// half of a table empty on average, and would move all machines when it grows.
+/// The machines are in chunks, and a dictionary maps each id to an index. A dictionary of the machines themselves would keep
+/// up to 60 % of its table empty, and would move all machines when it grows. The chunks of removed machines are used again,
+/// but not released before all machines are gone.
 ///
 /// Invariant: contains no state machine that has finished.
 struct Machines<M: Machine>: Sendable {
     /// The number of machines in a chunk. A chunk of the largest machines takes about 50 kB.
     private static var chunkSize: Int { 64 }
 
-    /// The place of each machine: that of its chunk times the size of a chunk, plus its place in the chunk.
-    private var places: [M.ID: UInt32] = [:]
+    private var indices: [M.ID: UInt32] = [:]
     private var chunks: [ContiguousArray<Slot<M>?>] = []
-    /// The places of machines that were removed. The last one is used first.
+    /// The indices of machines that were removed. The last one is used first.
     private var free: [UInt32] = []
 
-    var count: Int { places.count }
-    var isEmpty: Bool { places.isEmpty }
-    func contains(_ id: M.ID) -> Bool { places.index(forKey: id) != nil }
+    var count: Int { indices.count }
+    var isEmpty: Bool { indices.isEmpty }
+    func contains(_ id: M.ID) -> Bool { indices.index(forKey: id) != nil }
 
     func count(where matches: (M) -> Bool) -> Int {
         var count = 0
@@ -104,7 +104,9 @@ struct Machines<M: Machine>: Sendable {
         }
     }
 
-    func ids(where matches: (M) -> Bool) -> [M.ID] { places.filter { matches(self[$0.value].machine) }.map(\.key) }
+    func ids(where matches: (M) -> Bool) -> [M.ID] {
+        indices.compactMap { id, index in matches(slot(at: index).machine) ? id : nil }
+    }
 
     /// Adds a state machine.
     ///
@@ -112,78 +114,77 @@ struct Machines<M: Machine>: Sendable {
     mutating func insert(_ machine: M, _ id: M.ID) -> Timestamp? {
         var slot = Slot(machine)
         let wakeUp = slot.wakeUp()
-        place(slot, id)
+        store(slot, id)
         return wakeUp
     }
 
     /// Delivers an event to the state machine with this id. If there is none, the event may create it; otherwise
     /// `orphan` handles the event.
     mutating func deliver(_ event: M.Event, to id: M.ID, _ context: inout Context) -> Delivered<M> {
-        if let place = places[id] {
-            let wakeUp = change(place) { $0.deliver(event, &context) }
-            return Delivered(wakeUp: wakeUp, ended: takeIfOver(place, id))
+        if let index = indices[id] {
+            let wakeUp = change(index) { $0.deliver(event, &context) }
+            return Delivered(wakeUp: wakeUp, ended: takeIfOver(index, id))
         }
         guard let machine = M.make(id, for: event, &context) else {
             M.orphan(event, id, &context)
             return Delivered()
         }
-        place(Slot(machine), id)
+        store(Slot(machine), id)
         return deliver(event, to: id, &context)
     }
 
     mutating func wake(_ id: M.ID, at moment: Timestamp, _ context: inout Context) -> Delivered<M> {
-        guard let place = places[id] else { return Delivered() }
-        let wakeUp = change(place) { $0.wake(at: moment, &context) }
-        return Delivered(wakeUp: wakeUp, ended: takeIfOver(place, id))
+        guard let index = indices[id] else { return Delivered() }
+        let wakeUp = change(index) { $0.wake(at: moment, &context) }
+        return Delivered(wakeUp: wakeUp, ended: takeIfOver(index, id))
     }
 
     /// Reads a state machine without delivering an event. Returns nil if it does not exist. Do not call this for every
     /// message, because it copies the machine.
-    func read<Result>(_ id: M.ID, _ body: (M) -> Result) -> Result? { places[id].map { body(self[$0].machine) } }
+    func read<Result>(_ id: M.ID, _ body: (M) -> Result) -> Result? { indices[id].map { body(slot(at: $0).machine) } }
 
     /// Reads or changes a state machine without delivering an event, and removes it if it has finished afterwards.
     /// Returns nil if it does not exist.
     @discardableResult mutating func with<Result>(_ id: M.ID, _ body: (inout M) -> Result) -> Result? {
-        guard let place = places[id] else { return nil }
-        let result = change(place) { body(&$0.machine) }
-        _ = takeIfOver(place, id)
+        guard let index = indices[id] else { return nil }
+        let result = change(index) { body(&$0.machine) }
+        _ = takeIfOver(index, id)
         return result
     }
 
-    // MARK: Places
+    // MARK: Chunks
 
-    private subscript(place: UInt32) -> Slot<M> {
-        chunks[Int(place) / Self.chunkSize][Int(place) % Self.chunkSize]!
-    }
+    private func slot(at index: UInt32) -> Slot<M> { chunks[Int(index) / Self.chunkSize][Int(index) % Self.chunkSize]! }
 
     /// Changes a machine in place.
-    private mutating func change<Result>(_ place: UInt32, _ body: (inout Slot<M>) -> Result) -> Result {
-        body(&chunks[Int(place) / Self.chunkSize][Int(place) % Self.chunkSize]!)
+    private mutating func change<Result>(_ index: UInt32, _ body: (inout Slot<M>) -> Result) -> Result {
+        body(&chunks[Int(index) / Self.chunkSize][Int(index) % Self.chunkSize]!)
     }
 
     /// Adds a machine, or replaces the one with this id.
-    private mutating func place(_ slot: Slot<M>, _ id: M.ID) {
-        if let place = places[id] ?? free.popLast() {
-            places[id] = place
-            chunks[Int(place) / Self.chunkSize][Int(place) % Self.chunkSize] = slot
+    private mutating func store(_ slot: Slot<M>, _ id: M.ID) {
+        if let index = indices[id] ?? free.popLast() {
+            indices[id] = index
+            chunks[Int(index) / Self.chunkSize][Int(index) % Self.chunkSize] = slot
             return
         }
-        if chunks.last.map({ $0.count == Self.chunkSize }) ?? true { chunks.append([]) }
+        if chunks.last.map({ $0.count == Self.chunkSize }) ?? true {
+            chunks.append([])
+            // The first chunk grows as needed, because most hubs have few machines of most kinds.
+            if chunks.count > 1 { chunks[chunks.count - 1].reserveCapacity(Self.chunkSize) }
+        }
         let last = chunks.count - 1
-        places[id] = UInt32(last * Self.chunkSize + chunks[last].count)
+        indices[id] = UInt32(last * Self.chunkSize + chunks[last].count)
         chunks[last].append(slot)
     }
 
-    private mutating func takeIfOver(_ place: UInt32, _ id: M.ID) -> M? {
-        guard change(place, { $0.machine.isOver }) else { return nil }
-        let machine = self[place].machine
-        places[id] = nil
-        if places.isEmpty {
-            (chunks, free) = ([], [])
-        } else {
-            chunks[Int(place) / Self.chunkSize][Int(place) % Self.chunkSize] = nil
-            free.append(place)
-        }
+    private mutating func takeIfOver(_ index: UInt32, _ id: M.ID) -> M? {
+        guard change(index, { $0.machine.isOver }) else { return nil }
+        let machine = slot(at: index).machine
+        indices[id] = nil
+        chunks[Int(index) / Self.chunkSize][Int(index) % Self.chunkSize] = nil
+        free.append(index)
+        if indices.isEmpty, chunks.count > 1 { (chunks, free) = ([], []) }
         return machine
     }
 }

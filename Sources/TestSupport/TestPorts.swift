@@ -11,42 +11,57 @@ import Synchronization
 /// TCP ports of 127.0.0.1 for programs that must be given one before they listen, or that listen again on the same one.
 ///
 /// A port that was bound with the number 0 and closed again is not safe: among thousands of tests with sockets, the
-/// system gives it to another one before the program listens. These ports are below the range from which the system
-/// chooses.
+/// system gives it to another one before the program listens. These ports are below the range from which Linux (from
+/// 32768) and macOS (from 49152) choose. A process that needs some takes a block of them, by keeping its first port
+/// bound until it ends.
 public enum TestPorts {
     public struct NoneLeft: Error, CustomStringConvertible {
-        public var description: String { "No port from \(first) to \(first + total - 1) is free." }
+        public var description: String { "All blocks of ports from \(first) are taken." }
     }
 
     private static let first = 20_000
-    /// How many test processes that run at the same time have different ports, if their ids are consecutive.
-    private static let processes = 96
-    private static let portsPerProcess = 120
-    private static let total = processes * portsPerProcess
-    private static let count = Mutex(0)
+    private static let blocks = 100
+    private static let portsPerBlock = 120
+
+    private struct State {
+        /// The first ports of the blocks that this process has.
+        var taken: [BoundPort] = []
+        /// The ports of the last block that were not returned.
+        var left: Range<Int> = 0..<0
+    }
+
+    private static let state = Mutex(State())
 
     /// Returns a port at which nothing listens. Returns another one each time.
     public static func next() throws -> Int {
-        let own = Int(getpid()) % processes * portsPerProcess
-        for _ in 0..<total {
-            let number = count.withLock { count in
-                defer { count += 1 }
-                return count
+        try state.withLock { state in
+            while true {
+                while let port = state.left.popFirst() {
+                    if try BoundPort(port) != nil { return port }
+                }
+                let block = try takeBlock()
+                state.left = block.number + 1..<block.number + portsPerBlock
+                state.taken.append(block)
             }
-            let port = first + (own + number) % total
-            if BoundPort(port) != nil { return port }
+        }
+    }
+
+    private static func takeBlock() throws -> BoundPort {
+        for number in 0..<blocks {
+            if let block = try BoundPort(first + number * portsPerBlock) { return block }
         }
         throw NoneLeft()
     }
 }
 
-/// A port of 127.0.0.1 that refuses connections as long as this object lives: nobody else can listen on it.
+/// A port of 127.0.0.1 that refuses connections as long as this object lives: no other program can listen on it. On macOS,
+/// connections time out instead.
 public final class RefusingPort: Sendable {
     public let number: Int
     private let bound: BoundPort
 
     public init() throws {
-        guard let bound = BoundPort(0) else { throw TestPorts.NoneLeft() }
+        guard let bound = try BoundPort(0) else { throw TestPorts.NoneLeft() }
         (self.bound, number) = (bound, bound.number)
     }
 }
@@ -56,8 +71,13 @@ private final class BoundPort: Sendable {
     let number: Int
     private let descriptor: Int32
 
+    struct Failure: Error, CustomStringConvertible {
+        let code = errno
+        var description: String { "No socket: \(String(cString: strerror(code)))" }
+    }
+
     /// Returns nil if the port is in use. The number 0 stands for a port that the system chooses.
-    init?(_ number: Int) {
+    init?(_ number: Int) throws {
         #if canImport(Glibc)
         let kind = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
         #elseif canImport(Musl)
@@ -66,7 +86,7 @@ private final class BoundPort: Sendable {
         let kind = SOCK_STREAM
         #endif
         let descriptor = socket(AF_INET, kind, 0)
-        guard descriptor >= 0 else { return nil }
+        guard descriptor >= 0 else { throw Failure() }
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
         address.sin_port = UInt16(number).bigEndian

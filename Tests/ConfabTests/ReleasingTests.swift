@@ -37,15 +37,29 @@ struct ReleasingTests {
     func events() async {
         let source = EventSource<Probe>()
         let iterator = source.events.makeAsyncIterator()
-        let failures = LockedValue<[Bool]>([])
+        let released = LockedValue(0)
         for _ in 0..<200 {
             source.send(
                 Probe {
-                    let hasFailed = iterator.failure != nil
-                    failures.withLock { $0.append(hasFailed) }
+                    #expect(iterator.failure == nil)
+                    released.withLock { $0 += 1 }
                 })
         }
         for _ in 0..<200 { #expect(await iterator.next() != nil) }
-        #expect(failures.withLock(\.count) == 200)
+        #expect(released.withLock(\.self) == 200)
+    }
+
+    @Test("media in the events that new iterations begin with may use the events when newer ones replace it")
+    func presentEvents() {
+        let source = EventSource<Probe>(holdsMedia: true) { present, event in present = [event] }
+        let counts = LockedValue<[Int]>([])
+        for _ in 0..<3 {
+            source.send(
+                Probe { [weak source] in
+                    let count = source?.present.count ?? 0
+                    counts.withLock { $0.append(count) }
+                })
+        }
+        #expect(counts.withLock(\.self) == [1, 1])
     }
 }

@@ -80,7 +80,7 @@ public actor Roulette {
     private let contacts: Contacts
 
     init(_ desk: FeatureDesk, _ contacts: Contacts) {
-        let source = EventSource<Event>(fold: Self.fold)
+        let source = EventSource<Event>(holdsMedia: true, fold: Self.fold)
         let media = RouletteMedia(desk.core, source)
         let feature = FeatureCore(
             RouletteMachine(), desk, tell: { media.tell($0) }, perform: { media.perform($0) })

@@ -123,8 +123,8 @@ final class ClientCore: Sendable {
                 let ended = self?.state.withLock { state in
                     state.listeners.firstIndex { $0.id == id }.map { state.listeners.remove(at: $0).listener }
                 }
-                // Release the listener outside the lock. Its last reference can be the last one to a session, which ends its own
-                // registration when it is released.
+                // Release the listener outside the lock: it may indirectly hold the last reference to a session, which removes its
+                // own listener when it is released.
                 withExtendedLifetime(ended) {}
             }
         }

@@ -17,6 +17,8 @@ struct Device: Equatable, Sendable {
     var hasAppeared = false
     /// Whether the device is watching a page of people nearby.
     var isWatching = false
+    /// Whether its connection is being closed, because the person has too many.
+    fileprivate var isClosing = false
 
     /// Whether the device is online (it sent `presence.appear`) and connected.
     var isThere: Bool { hasAppeared && !isDropped }
@@ -56,6 +58,8 @@ struct DeviceList: Equatable, Sendable {
     private func index(of client: ConnectionID) -> Int? { connected.firstIndex { $0.client == client } }
 
     subscript(client: ConnectionID) -> Device? { index(of: client).map { connected[$0].device } }
+
+    func contains(where matches: (Device) -> Bool) -> Bool { connected.contains { matches($0.device) } }
 
     var isEmpty: Bool { connected.isEmpty }
     /// All client connections, sorted so that their order is deterministic.
@@ -101,12 +105,14 @@ struct DeviceList: Equatable, Sendable {
 
     /// Closes as many connections as exceed the limit: first those that dropped, then the oldest. The number is
     /// limited because every change to a person is sent to all of their connections.
-    func closeExcess(_ context: inout Context) {
-        let excess = connected.count - context.rules.connectionsPerPerson
+    mutating func closeExcess(_ context: inout Context) {
+        let open = connected.filter { !$0.device.isClosing }
+        let excess = open.count - context.rules.connectionsPerPerson
         guard excess > 0 else { return }
-        let oldest = connected.sorted {
+        let oldest = open.sorted {
             ($0.device.isDropped ? 0 : 1, $0.device.order) < ($1.device.isDropped ? 0 : 1, $1.device.order)
         }.prefix(excess).map(\.client)
+        for client in oldest { change(client) { $0.isClosing = true } }
         disconnect(oldest, "Too many open connections. The oldest one was closed. Close some tabs or apps.", &context)
     }
 

@@ -62,7 +62,7 @@ public struct Person: Machine, Equatable, Sendable {
     }
 
     /// Whether this is the person of a legacy client.
-    var isLegacy: Bool { devices.clients.contains { devices[$0]?.home != nil } }
+    var isLegacy: Bool { devices.contains { $0.home != nil } }
 
     /// A read-only view of this person, for the parts to read each other's state.
     var snapshot: PersonSnapshot {

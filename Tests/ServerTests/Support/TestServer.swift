@@ -39,6 +39,8 @@ struct TestServer: Sendable {
         configuration.metrics.enabled = .never
         configuration.media.port = 0
         configuration.shutdown.grace = .milliseconds(500)
+        // Most clients of tests send no pings, and a busy machine may take minutes for what they wait for.
+        configuration.rules.pingInterval = .seconds(120)
         // Most tests have no viewers who wait for the end.
         configuration.broadcasts.stopTimeout = .zero
         // Most tests compose nothing. A server with ffmpeg starts it to check it.
