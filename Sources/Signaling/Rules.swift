@@ -172,6 +172,9 @@ public struct Rules: Equatable, Sendable {
     public var clusterPersonIdle: Duration = .seconds(1)
     /// How long another node may take to answer a client's request before the request fails.
     public var distantRequestTimeout: Duration = .seconds(10)
+    /// How long a call that this node continues rings for a callee who is on another node. It is long enough for a device that was
+    /// accepting the call when its former node died: the device reconnects, and is redirected to this node.
+    public var calleeWait: Duration = .seconds(5)
     /// How long a stranger waits in the pool of their own node before waiting in the hall.
     public var localWait: Duration = .milliseconds(300)
     /// Maximum of `localWait` while media can cross to other nodes, because then few strangers have to be redirected. It is not zero: each

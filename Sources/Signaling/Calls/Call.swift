@@ -47,8 +47,9 @@ struct Call: Machine, Equatable, Sendable {
     private var ringsUntil = Timestamp(milliseconds: 0)
     /// Whether the call is in storage.
     private var isStored = false
-    /// Whether the callee has missed the call, which was restored. It ends when the caller is back, who then learns how it ended.
-    private var isMissed = false
+    /// When the callee has missed the call, which was restored; nil if the callee's devices ring, or may still do so. The call ends at
+    /// this time, or when the caller is back, who then learns how it ended.
+    private var missedAt: Timestamp?
     /// The time by which absent devices must reconnect after a server restart; nil if none is absent, or if the server
     /// was not restarted during the call.
     private var backBy: Timestamp?
@@ -78,7 +79,8 @@ struct Call: Machine, Equatable, Sendable {
     var nextTimeout: Timestamp? {
         switch state {
         case .new, .over: nil
-        case .asking, .ringing: backBy.map { min($0, ringsUntil) } ?? ringsUntil
+        case .asking: ringsUntil
+        case .ringing: [ringsUntil, backBy, caller.isAway ? nil : missedAt].compactMap(\.self).min()
         case .joining(_, let until): backBy.map { min($0, until) } ?? until
         case .active: backBy
         }
@@ -98,6 +100,7 @@ struct Call: Machine, Equatable, Sendable {
             }
         case .ringing where ringsUntil <= context.now: end(.unanswered, .missed, &context)
         case .ringing where isLate: end(.cancelled, .cancelled, &context)
+        case .ringing where isMissed(context.now): end(.unreachable, nil, &context)
         case .joining where isLate, .active where isLate:
             end(.connectionLost, .connectionLost, &context)
         case .joining(_, let until) where until <= context.now: end(.failed, .failed, &context)
@@ -115,10 +118,12 @@ struct Call: Machine, Equatable, Sendable {
         case .rings(let devices):
             guard isRinging else { return }
             state = .ringing(devices: devices)
+            missedAt = nil
             tell(.outgoing, .ringing(id, devices: devices), &context)
         case .outOfReach:
             if isRinging { end(.unreachable, .missed, &context) }
-        case .missed: isMissed = true
+        case .missed: missedAt = context.now
+        case .calleeElsewhere: missedAt = context.now + context.rules.calleeWait
         case .accept(let identity, let video):
             guard isRinging, identity == callee.party.identity else { return }
             accept(video, &context)
@@ -256,12 +261,15 @@ struct Call: Machine, Equatable, Sendable {
         if !caller.isAway, !callee.isAway { backBy = nil }
         if case .ringing(let devices) = state {
             guard !isAway else { return }
-            if isMissed, !caller.isAway { return end(.unreachable, nil, &context) }
+            if isMissed(context.now) { return end(.unreachable, nil, &context) }
             tell(place, .ringing(id, devices: devices), &context)
         } else if since != nil {
             tell(place.other, .partnerAway(id, isAway), &context)
         }
     }
+
+    /// Whether the callee has missed the call, and the caller is back to learn it.
+    private func isMissed(_ now: Timestamp) -> Bool { !caller.isAway && missedAt.map { $0 <= now } ?? false }
 
     private mutating func setVideo(_ video: Bool, _ identity: IdentityID, _ context: inout Context) {
         guard since != nil, let place = place(of: identity), self[place].hasVideo != video else { return }

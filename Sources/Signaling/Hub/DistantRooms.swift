@@ -25,6 +25,9 @@ struct DistantRooms: Equatable, Sendable {
     struct Stream: Equatable, Sendable {
         let tag: NodeTag
         let publisher: ConnectionID
+        /// The clients of this node that know that they subscribe to the stream. Others may subscribe too: their requests have failed, and
+        /// the answers are late.
+        var subscribers: Set<ConnectionID> = []
     }
 
     private var seats: [ConnectionID: Seat] = [:]
@@ -111,18 +114,25 @@ struct DistantRooms: Equatable, Sendable {
 
     /// A node publishes a stream here, or changes it. Returns false if the stream is another node's, or another client's.
     mutating func publish(_ stream: StreamID, by publisher: ConnectionID, from tag: NodeTag) -> Bool {
-        let new = Stream(tag: tag, publisher: publisher)
-        if let known = streams[stream] { return known == new }
-        streams[stream] = new
+        guard streams[stream] == nil else { return owns(stream, by: publisher, tag) }
+        streams[stream] = Stream(tag: tag, publisher: publisher)
         return true
     }
 
     /// Returns whether this node has published the stream here.
     func owns(_ stream: StreamID, by publisher: ConnectionID, _ tag: NodeTag) -> Bool {
-        streams[stream] == Stream(tag: tag, publisher: publisher)
+        streams[stream].map { $0.tag == tag && $0.publisher == publisher } ?? false
     }
 
     mutating func unpublish(_ stream: StreamID) { streams[stream] = nil }
+
+    mutating func subscribed(_ client: ConnectionID, to stream: StreamID) {
+        streams[stream]?.subscribers.insert(client)
+    }
+
+    mutating func unsubscribed(_ client: ConnectionID, from stream: StreamID) {
+        streams[stream]?.subscribers.remove(client)
+    }
 
     /// Removes the streams of a node. Returns them in a fixed order.
     mutating func removeStreams(of tag: NodeTag) -> [(id: StreamID, publisher: ConnectionID)] {

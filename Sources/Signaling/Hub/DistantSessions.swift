@@ -13,7 +13,12 @@ struct DistantSessions: Equatable, Sendable {
         case join(SessionID, MatchID)
         /// A report, which the session completes.
         case report(SessionID, Report)
+        case subscribe(SessionID, StreamID)
         case other
+
+        init(_ verb: SessionVerb) {
+            if case .subscribe(let verb) = verb { self = .subscribe(verb.session, verb.stream) } else { self = .other }
+        }
     }
 
     /// A session on another node, with the number of this node's clients in it.
@@ -98,6 +103,13 @@ struct DistantSessions: Equatable, Sendable {
     func awaits(_ session: SessionID, _ client: ConnectionID, at node: NodeTag) -> Bool {
         requests.posted(by: client).contains {
             if case .join(session, _) = $0.content { $0.node == node && !$0.hasFailed } else { false }
+        }
+    }
+
+    /// Whether this client waits for the answer to a subscription to this stream.
+    func awaitsSubscription(of client: ConnectionID, to stream: StreamID) -> Bool {
+        requests.posted(by: client).contains {
+            if case .subscribe(_, stream) = $0.content { !$0.hasFailed } else { false }
         }
     }
 

@@ -19,7 +19,7 @@ extension Hub {
             .rejoin(let person):
             isCallees = person == callee.identity
         case .merge(let other): isCallees = other.isOn(tag)
-        case .begin, .restore, .returned, .missed, .joined, .nodeLost: isCallees = false
+        case .begin, .restore, .returned, .missed, .calleeElsewhere, .joined, .nodeLost: isCallees = false
         }
         guard isCallees else { return context.figures.unexpectedLetters += 1 }
         context.tell(.call(call, event))

@@ -114,7 +114,7 @@ extension Hub {
                     // That node does not take an application's token from here, so the client is redirected.
                     guard let match = grant.match else { return nil }
                     posted(Request(client, re), .join(id, match), to: seat.tag)
-                case .verb(_, let re, _): posted(Request(client, re), .other, to: seat.tag)
+                case .verb(_, let re, let verb): posted(Request(client, re), .init(verb), to: seat.tag)
                 default: break
                 }
                 return seat.tag
@@ -139,7 +139,9 @@ extension Hub {
         case .subscribe(let stream, _, let client, _, _, _, _), .unsubscribe(let stream, let client):
             guard let own = context.tag, client.tag(unless: own) == nil else { break }
             // A client that has left meanwhile has no subscriptions, and a stream that this node has forgotten has no subscribers.
-            if clients.contains(client), distant.streams[stream]?.tag == tag { context.media(command) }
+            guard distant.streams[stream]?.tag == tag else { return }
+            if case .unsubscribe = command { distant.unsubscribed(client, from: stream) }
+            if clients.contains(client) { context.media(command) }
             return
         // These are commands of a client, which gives them on its own node.
         case .offer, .close, .estimate, .leave: break

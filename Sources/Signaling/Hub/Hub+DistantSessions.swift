@@ -28,7 +28,7 @@ extension Hub {
         guard let client = event.client, let node = distantSessions.node(of: id, with: client) else { return nil }
         switch event {
         case .gone: distantSessions.leave(client, id)
-        case .verb(_, let re, _): posted(Request(client, re), .other, to: node)
+        case .verb(_, let re, let verb): posted(Request(client, re), .init(verb), to: node)
         default: break
         }
         return node
@@ -55,10 +55,13 @@ extension Hub {
         _ request: PostedRequests<DistantSessions.OpenRequest>.Posted, from tag: NodeTag
     ) -> Bool {
         guard !request.hasFailed else {
-            undo(message, for: client, at: tag)
+            undo(message, to: request.content, for: client, at: tag)
             return false
         }
-        guard case .error(let failure) = message, let re = failure.re else { return true }
+        guard case .error(let failure) = message, let re = failure.re else {
+            if case .subscribe(_, let stream) = request.content { distant.subscribed(client, to: stream) }
+            return true
+        }
         switch request.content {
         case .report(_, let report):
             store(report, Request(client, re))
@@ -70,7 +73,7 @@ extension Hub {
                 distantSessions.node(of: session, with: client) != nil || isSeated(client, in: session, at: tag)
                 || distantSessions.awaits(session, client, at: tag)
             if failure.error.code == .alreadyJoined, !isIn { leave(session, client, at: tag) }
-        case .other: break
+        case .subscribe, .other: break
         }
         return true
     }
@@ -135,14 +138,14 @@ extension Hub {
             // The connection of a client in a room there ends, and its requests with it (`distantLost`).
             let isSeated = distant.seat(of: open.asked.client)?.tag == tag
             switch open.content {
-            case .join where isSeated, .other where isSeated: break
+            case .join where isSeated, .subscribe where isSeated, .other where isSeated: break
             case .join(_, let match):
                 let refused = ClientEvent.joinRefused(re: open.asked.re, .matchOfTokenEnded, match: match)
                 context.tell(.client(open.asked.client, refused))
             // The report must not be lost. If the other node is alive, it may have stored the report already.
             case .report(let session, let report):
                 context.tell(.session(session, .report(report, by: open.asked.client, re: open.asked.re)))
-            case .other: context.fail(.placesUnavailable, open.asked)
+            case .subscribe, .other: context.fail(.placesUnavailable, open.asked)
             }
         }
         for chat in lost.chats {

@@ -48,7 +48,7 @@ extension Hub {
             leave(session, request.asked.client, at: request.node)
         // The report must not be lost. The other node may store it too.
         case .report(_, let report): store(report, request.asked)
-        case .other: context.fail(.nodeSilent, request.asked)
+        case .subscribe, .other: context.fail(.nodeSilent, request.asked)
         }
     }
 
@@ -58,12 +58,29 @@ extension Hub {
     }
 
     /// A node has answered a request that has failed. Undoes what the request did there. The client does not get the answer.
-    mutating func undo(_ message: ServerMessage, for client: ConnectionID, at node: NodeTag) {
-        guard case .session(.published(let published)) = message else { return }
-        let verb = SessionVerb.unpublish(.init(session: published.session, stream: published.stream.id))
-        context.post(.session(published.session, .verb(client, re: published.re, verb)), to: node)
-        // The client does not get the answer to this either.
-        distantSessions.failed(Request(client, published.re), to: node, lookAgainAt: deadlineForAnswer())
+    mutating func undo(
+        _ message: ServerMessage, to request: DistantSessions.OpenRequest, for client: ConnectionID, at node: NodeTag
+    ) {
+        switch (message, request) {
+        case (.session(.published(let published)), _):
+            let verb = SessionVerb.unpublish(.init(session: published.session, stream: published.stream.id))
+            post(verb, in: published.session, by: Request(client, published.re), to: node)
+        case (.ok(let answer), .subscribe(let session, let stream)):
+            // The request may have changed a subscription that the client knows. If the client has subscribed again, the node gets that
+            // request before this verb.
+            guard distant.streams[stream]?.subscribers.contains(client) == false,
+                !distantSessions.awaitsSubscription(of: client, to: stream)
+            else { return }
+            let verb = SessionVerb.unsubscribe(.init(session: session, stream: stream))
+            post(verb, in: session, by: Request(client, answer.re), to: node)
+        default: return
+        }
+    }
+
+    /// Posts a verb that undoes a request. The client does not get the answer to this either.
+    private mutating func post(_ verb: SessionVerb, in session: SessionID, by undone: Request, to node: NodeTag) {
+        context.post(.session(session, .verb(undone.client, re: undone.re, verb)), to: node)
+        distantSessions.failed(undone, to: node, lookAgainAt: deadlineForAnswer())
     }
 }
 

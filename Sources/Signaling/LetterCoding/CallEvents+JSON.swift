@@ -42,7 +42,7 @@ extension CallEvent: LetterEvent {
             try coder.event("merge")
             self = try .merge(into: coder("into", call))
         // The node that restores a call has it, and its people come there.
-        case .restore, .returned, .missed: throw .staysHere
+        case .restore, .returned, .missed, .calleeElsewhere: throw .staysHere
         case .nodeLost: throw .staysHere
         }
     }

@@ -39,6 +39,9 @@ public enum CallEvent: Equatable, Sendable {
     case outOfReach
     /// The callee has missed this call, because the former node was lost. This node has restored it, and nobody can accept it.
     case missed
+    /// The callee is not on this node, which has restored the call, so nobody can accept it here. A callee whose device was accepting it
+    /// when the former node died comes soon.
+    case calleeElsewhere
     /// The callee accepts the call, with or without video.
     case accept(IdentityID, video: Bool)
     // From either person.

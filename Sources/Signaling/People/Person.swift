@@ -55,6 +55,8 @@ public struct Person: Machine, Equatable, Sendable {
             let info = PersonInfo(id: context.project.personID(of: id), name: name, online: false)
             context.send(.presence(.person(.init(re: re, person: info))), to: client)
         case .call(.asked(let offer)): context.tell(.call(offer.call, .answered(.elsewhere)))
+        case .call(.restored(let call)) where call.callee == id && call.acceptedAt == nil:
+            context.tell(.call(call.id, .calleeElsewhere))
         // The person left after the pool of another node had reserved them, and before the match began.
         case .matched(let matched, _, _, _): context.tell(.match(matched.match, .leave(id, .partnerLeft)))
         default: return

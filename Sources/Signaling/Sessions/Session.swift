@@ -246,12 +246,15 @@ public struct Session: Machine, Equatable, Sendable {
         case .rosterAcknowledged(let client): rosterAcknowledged(client, &context)
         case .lagging(let client, let other): lagging(client, behind: other, &context)
         case .matchOpened(let match, let places, let call):
-            if let former = self.match { bindings[former] = nil }
-            self.match = match
             bindings[match] = Binding(places: places, call: call)
-            (lines, samples, reporters) = ([], SessionSamples(), nil)
             joinEarly(match, &context)
-        case .matchSpans(let match, let people): reporters = SpanningReporters(match: match, people: people)
+            // A legacy client whose match begins too late is in another one by now. It leaves the late one at once, so the session keeps
+            // the lines of the current one.
+            guard self.match == nil else { return }
+            self.match = match
+            (lines, samples, reporters) = ([], SessionSamples(), nil)
+        case .matchSpans(let match, let people):
+            if match == self.match { reporters = SpanningReporters(match: match, people: people) }
         case .matchClosed(let match):
             if self.match == match {
                 self.match = nil

@@ -243,13 +243,15 @@ import Wire
     }
 
     /// Two people in a call on node 1, which dies. Node 3 continues the call; Ada comes to node 2 and Bo to node 3.
-    private func callOfADeadNode() throws -> (ada: ClusterClient, bo: ClusterClient, CallID) {
+    ///
+    /// - Parameter isAccepted: whether Ada has accepted the call. If not, it rings.
+    private func callOfADeadNode(isAccepted: Bool = true) throws -> (ada: ClusterClient, bo: ClusterClient, CallID) {
         let ada = known("Ada", person, at: 1)
         let bo = known("Bo", IdentityID(high: 2, low: 2), at: 1)
         bo.want(.request(.call(.start(.init(person: publicID(person), video: true)))))
         world.pass(.milliseconds(100))
         let call = try #require(world.shelf.archive.openCalls.keys.first)
-        ada.want(.request(.call(.accept(.init(call: call, video: true)))))
+        if isAccepted { ada.want(.request(.call(.accept(.init(call: call, video: true))))) }
         world.pass(.milliseconds(100))
         world.heir = world.nodes[2]
         world.kill(world.nodes[0])
@@ -274,6 +276,17 @@ import Wire
             #expect(client.news.contains { if case .call(.accepted) = $0 { true } else { false } }, "\(client.news)")
         }
         #expect(world.nodes[2].stage.hub.callCount == 1)
+    }
+
+    @Test func aCallEndsIfItsCalleeComesBackToAnotherNodeThanTheOneThatContinuesIt() throws {
+        // Ada's client waits on node 2 for her place, and is the first to claim it.
+        world.registry.delay = 0...0
+        let (ada, bo, call) = try callOfADeadNode(isAccepted: false)
+        #expect([ada, bo].map(\.node?.name) == ["n2", "n3"])
+        bo.want(.request(.call(.rejoin(.init(call: call)))))
+        world.pass(.seconds(5))
+        #expect(bo.failures.isEmpty && world.nodes[2].stage.hub.callCount == 0)
+        #expect(bo.news.compactMap(\.call).compactMap(\.ended).map(\.reason) == [.unreachable])
     }
 
     @Test func aCallThatNoNodeHasContinuedYetIsNotOver() throws {

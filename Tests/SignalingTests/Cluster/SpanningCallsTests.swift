@@ -231,14 +231,64 @@ import Wire
         judge()
     }
 
-    @Test func aCallThatTheCalleeHasMissedIsCanceledIfTheCallerDoesNotComeBack() throws {
+    @Test func aCallThatTheCalleeHasMissedEndsForTheCallerWhenAThirdNodeContinuesIt() throws {
         let (first, second) = contacts()
         dial(first, bo)
-        world.heir = world.nodes[1]
+        let call = try #require(first.call)
+        world.heir = world.nodes[2]
+        world.kill(world.nodes[0])
+        world.pass(.seconds(5))
+        #expect(ends(second) == [.missed] && callCounts == [0, 0, 1])
+        rejoin(first, call: call)
+        #expect(first.node?.name == "n3" && ends(first) == [], "the callee may have been accepting the call")
+        world.pass(.seconds(5))
+        #expect(ends(first) == [.unreachable] && ends(second) == [.missed] && callCounts == [0, 0, 0])
+        #expect(world.shelf.archive.logs[ada]?.map(\.outcome) == [.unreachable])
+        #expect(world.shelf.archive.logs[bo]?.map(\.outcome) == [.missed])
+        judge()
+    }
+
+    @Test func aCallerWhoComesBackLateLearnsAtOnceThatTheCalleeHasMissedTheCall() throws {
+        let (first, second) = contacts()
+        dial(first, bo)
+        let call = try #require(first.call)
+        world.heir = world.nodes[2]
+        world.kill(world.nodes[0])
+        world.pass(.seconds(15))
+        #expect(ends(second) == [.missed] && callCounts == [0, 0, 1])
+        rejoin(first, call: call)
+        #expect(ends(first) == [.unreachable] && callCounts == [0, 0, 0])
+        judge()
+    }
+
+    @Test func aCallThatTheCalleeWasAcceptingContinuesOnAThirdNode() throws {
+        let (first, second) = contacts()
+        dial(first, bo)
+        let call = try #require(second.call)
+        world.heir = world.nodes[2]
+        world.kill(world.nodes[0])
+        second.say(.call(.accept(.init(call: call, video: true))))
+        world.pass(.seconds(5))
+        #expect(ends(second) == [] && callCounts == [0, 0, 1])
+        rejoin(first, second, call: call)
+        // The node has not received the acceptance, so the SDKs send it again.
+        #expect(try accept(second) == call)
+        #expect([first, second].map { $0.node?.name } == ["n3", "n3"])
+        #expect(accepted(first) == 1 && accepted(second) == 1)
+        world.pass(.seconds(60))
+        #expect(ends(first) == [] && ends(second) == [] && callCounts == [0, 0, 1])
+        judge()
+    }
+
+    @Test(arguments: [1, 2])
+    func aCallThatTheCalleeHasMissedIsCanceledIfTheCallerDoesNotComeBack(_ heir: Int) throws {
+        let (first, second) = contacts()
+        dial(first, bo)
+        world.heir = world.nodes[heir]
         world.kill(world.nodes[0])
         first.leave()
         world.pass(.seconds(5))
-        #expect(ends(second) == [.missed] && callCounts == [0, 1, 0])
+        #expect(ends(second) == [.missed] && callCounts[heir] == 1)
         world.pass(.seconds(60))
         #expect(ends(second) == [.missed] && callCounts == [0, 0, 0])
         judge()

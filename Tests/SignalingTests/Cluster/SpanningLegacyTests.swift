@@ -96,6 +96,32 @@ import Wire
         judge()
     }
 
+    @Test func aMatchThatBeginsTooLateLeavesTheCurrentOneAlone() throws {
+        let holder = holdHall(at: 1)
+        let ada = searchLegacy(at: 2)
+        let bob = search(at: 3)[0]
+        let matched = try match(bob)
+        let (hall, here, there) = (world.nodes[0].tag, world.nodes[1].tag, world.nodes[2].tag)
+        let stage = world.nodes[1].stage
+        let side = stage.hub.matches.read(matched.match) { $0.sides.first { $0.node == here } } ?? nil
+        let entry = PoolEntry(identity: try #require(side).identity, home: ada.home.session, node: here)
+        // The legacy client was reserved for this match before it met Bob. The letter took longer than the reservation.
+        let late = MatchID(high: here.rawValue << 24, low: 7)
+        let begin = MatchEvent.begin(.video, entry, PoolEntry(identity: IdentityID(high: 9, low: 9), node: there))
+        stage.handle(.received(.match(late, begin), from: hall))
+        world.pass(.milliseconds(200))
+        #expect(matchCounts == [0, 1, 0] && ada.partner?.session == matched.publish.session)
+
+        join(ada.home, arrive(at: 1))
+        join(matched.subscribe, bob)
+        #expect(planes(ada.home.session) == [[1, 0], [1, 0], [1, 1]], "the token of the current match is valid")
+        bob.say(.roulette(.next(.init())))
+        world.pass(.milliseconds(200))
+        #expect(planes(ada.home.session) == [[1, 0], [1, 0], [0, 0]], "the partner leaves when that match ends")
+        #expect(matchCounts == [0, 0, 0] && !holder.isMatched)
+        judge()
+    }
+
     @Test func aLegacyClientThatLeavesWithdrawsFromTheHall() {
         let holder = holdHall(at: 1)
         let ada = searchLegacy(at: 2)

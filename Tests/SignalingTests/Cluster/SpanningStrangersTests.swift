@@ -344,6 +344,64 @@ import Wire
         judge()
     }
 
+    /// A stranger on the second node, and a subscription of theirs to a stream in a session on the first node.
+    private func subscriber() throws -> (client: ClusterClient, guest: Guest, SessionVerb.Subscribe) {
+        let client = search(at: 1, 2)[1]
+        let guest = try #require(client.guest)
+        let session = try match(client).publish.session
+        let streams = world.nodes[1].stage.ledger.streams
+        let stream = try #require(streams.first { $0.value.subscribers[guest.connection] != nil }?.key)
+        let mids = MediaMids(audio: "2", video: "3")
+        #expect(planes(session) == [[2, 1], [2, 1], [0, 0]])
+        return (client, guest, SessionVerb.Subscribe(session: session, stream: stream, mids: mids))
+    }
+
+    private func unsubscribe(_ guest: Guest, from verb: SessionVerb.Subscribe) {
+        guest.say(.session(.unsubscribe(.init(session: verb.session, stream: verb.stream))))
+        world.pass(.milliseconds(500))
+        #expect(planes(verb.session) == [[2, 1], [2, 0], [0, 0]])
+    }
+
+    @Test func aSubscriptionThatIsAnsweredTooLateEnds() throws {
+        let (client, guest, verb) = try subscriber()
+        unsubscribe(guest, from: verb)
+        world.post.setAway(true, now: world.now)
+        guest.say(.session(.subscribe(verb)))
+        world.pass(.seconds(11))
+        #expect(guest.openRequests == 0 && client.news.compactMap(\.errorCode) == [.clusterUnavailable])
+        endSilence()
+        #expect(planes(verb.session) == [[2, 1], [2, 0], [0, 0]])
+        #expect(!world.nodes[1].stage.hub.distantSessions.waits(guest.connection))
+        judge()
+    }
+
+    @Test func aClientThatSubscribesAgainBeforeTheLateAnswerIsSubscribed() throws {
+        let (client, guest, verb) = try subscriber()
+        unsubscribe(guest, from: verb)
+        world.post.setAway(true, now: world.now)
+        guest.say(.session(.subscribe(verb)))
+        world.pass(.seconds(11))
+        guest.say(.session(.subscribe(verb)))
+        world.pass(.seconds(1))
+        endSilence()
+        #expect(guest.openRequests == 0 && client.news.compactMap(\.errorCode) == [.clusterUnavailable])
+        #expect(planes(verb.session) == [[2, 1], [2, 1], [0, 0]])
+        judge()
+    }
+
+    @Test func aSubscriptionWhoseChangeIsAnsweredTooLateStays() throws {
+        let (client, guest, known) = try subscriber()
+        var verb = known
+        verb.video = false
+        world.post.setAway(true, now: world.now)
+        guest.say(.session(.subscribe(verb)))
+        world.pass(.seconds(11))
+        #expect(guest.openRequests == 0 && client.news.compactMap(\.errorCode) == [.clusterUnavailable])
+        endSilence()
+        #expect(planes(verb.session) == [[2, 1], [2, 1], [0, 0]])
+        judge()
+    }
+
     @Test func aReportThatIsNotAnsweredIsStoredWithoutTheChat() throws {
         let client = search(at: 1, 2)[1]
         world.post.setAway(true, now: world.now)
