@@ -18,7 +18,7 @@ struct Device: Equatable, Sendable {
     /// Whether the device is watching a page of people nearby.
     var isWatching = false
     /// Whether its connection is being closed, because the person has too many.
-    fileprivate var isClosing = false
+    var isClosing = false
 
     /// Whether the device is online (it sent `presence.appear`) and connected.
     var isThere: Bool { hasAppeared && !isDropped }
