@@ -7,7 +7,7 @@ public struct PlaceKey: Hashable, Sendable, CustomStringConvertible {
         case person
         /// A room with its session, by name.
         case room
-        /// A session of an application, by a hash of its id. Sessions of matches, calls and rooms have no place of their own.
+        /// A session that people join with tokens of an application, by a hash of its id. That of a room has an ``origin``.
         case session
         /// The pool of strangers who found nobody on their own node.
         case hall
@@ -21,10 +21,18 @@ public struct PlaceKey: Hashable, Sendable, CustomStringConvertible {
     public let kind: Kind
     /// The machine's id as text. Empty for a kind of which there is only one.
     public let id: String
+    /// The life that made the machine's id, and has the place without a claim until it has ended. After that, the place is claimed as
+    /// any other. Nil if nobody has the place without a claim. Follows from the id, so Redis need not know it.
+    ///
+    /// A life must have claimed another place before it makes such an id. Then its row in the ledger is old enough that a failover cannot
+    /// lose it, and a missing row means that the life has ended.
+    public let origin: NodeTag?
 
-    public init(_ kind: Kind, _ id: String = "") { (self.kind, self.id) = (kind, id) }
+    public init(_ kind: Kind, _ id: String = "", origin: NodeTag? = nil) {
+        (self.kind, self.id, self.origin) = (kind, id, origin)
+    }
 
-    /// Parses the text of ``description``. Returns nil if it names no kind.
+    /// Parses the text of ``description``, which does not contain the origin. Returns nil if it names no kind.
     public init?(_ text: String) {
         guard let colon = text.firstIndex(of: ":"), let kind = Kind(rawValue: String(text[..<colon])) else {
             return nil

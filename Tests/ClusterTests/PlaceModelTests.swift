@@ -24,6 +24,18 @@ struct PlaceModelTests {
         #expect(model.figures.epochs > events / 10_000, "too few epochs to show anything, seed \(seed)")
     }
 
+    @Test("no node that acts has a place whose origin acts")
+    func origins() {
+        let (seed, events) = (Weather.seed(), Weather.events ?? 60_000)
+        var plan = Self.plan
+        (plan.places, plan.origins) = (2, 8)
+        var model = ClusterModel(plan, seed: seed)
+        model.run(events: events)
+        print("places with an origin, seed \(seed): \(model.figures), \(model.figures.inherited) inherited")
+        #expect(model.figures.twoOwners == 0, "seed \(seed)")
+        #expect(model.figures.inherited > 0, "too few claims to show anything, seed \(seed)")
+    }
+
     @Test("without rule 7 the model finds a place with two owners")
     func findsTwoOwners() {
         let seed = Weather.seed()

@@ -157,6 +157,61 @@ struct PlaceRegistryTests {
         #expect(node.look(Self.first, rows + [Self.alive(Self.other, 1)]) == [.answer(kitchen, .at(Self.other))])
     }
 
+    @Test("the origin of a place has it without a claim, also while Redis is away, until its life has ended")
+    func origins() {
+        var node = Node()
+        let rows = [Self.alive(Self.me, 1), Self.alive(Self.other, 1), Self.fenced(Self.dead, voidIn: 0, 1)]
+        let living = PlaceKey(.session, "a", origin: Self.other)
+        #expect(node.handle(.claim(living)) == [], "nothing is known of the ledger")
+        #expect(node.look(Self.first, rows) == [.answer(living, .at(Self.other))])
+        #expect(node.handle(.find(living)) == [.answer(living, .at(Self.other))])
+        node.open(rows)
+        _ = node.look(Self.first, rows)
+        #expect(node.handle(.claim(living)) == [.answer(living, .at(Self.other))])
+        #expect(node.registry.questionCount == 0 && node.registry.held.isEmpty)
+        // Redis knows who has claimed the place since.
+        let over = PlaceKey(.session, "b", origin: Self.dead)
+        #expect(node.handle(.find(over)) == [.send(.find(over, epoch: 1), number: 2)])
+        let held = PlaceReply.held(PlaceClaim(tag: Self.other, number: 1))
+        #expect(node.handle(.replied(2, held)) == [.answer(over, .at(Self.other))])
+        #expect(node.handle(.find(over)) == [.send(.find(over, epoch: 1), number: 3)])
+        #expect(node.handle(.replied(3, .held(nil))) == [.answer(over, .nowhere)])
+        let claims = PlaceRegistry.Effect.send(.claim(over, claim(1), epoch: 1, void: [Self.dead]), number: 4)
+        #expect(node.handle(.claim(over)) == [claims])
+        #expect(node.handle(.replied(4, .claimed)) == [.answer(over, .claimed)])
+        #expect(node.registry.held == [over: claim(1)])
+    }
+
+    @Test("the place of an origin is not claimed before its life has ended, or before this node has looked for it")
+    func unclearOrigins() {
+        var node = Node()
+        let rows = [Self.alive(Self.me, 1)]
+        node.open(rows + [Self.alive(Self.other, 1)])
+        let key = PlaceKey(.session, "a", origin: Self.other)
+        _ = node.look(Self.first, rows + [Self.fenced(Self.other, voidIn: 2, 1)])
+        #expect(node.handle(.claim(key)) == [])
+        #expect(node.look(Self.first, rows + [Self.fenced(Self.other, voidIn: 1, 1)]) == [])
+        let first = PlaceRegistry.Effect.send(.claim(key, claim(1), epoch: 1, void: [Self.other]), number: 2)
+        #expect(node.look(Self.first, rows + [Self.fenced(Self.other, voidIn: 0, 1)]) == [first])
+        // The ledger has forgotten this life, or it has just begun.
+        let unknown = PlaceKey(.session, "b", origin: Self.dead)
+        node.seconds += 1
+        #expect(node.handle(.claim(unknown)) == [])
+        let second = PlaceRegistry.Effect.send(.claim(unknown, claim(2), epoch: 1, void: [Self.dead]), number: 3)
+        #expect(node.look(Self.first, rows) == [second])
+    }
+
+    @Test("a question about the place of an origin ends even if Redis has a claim of that life")
+    func claimOfAnOrigin() {
+        var node = Node()
+        let rows = [Self.alive(Self.me, 1), Self.fenced(Self.dead, voidIn: 0, 1)]
+        node.open(rows)
+        _ = node.look(Self.first, rows)
+        let key = PlaceKey(.session, "a", origin: Self.dead)
+        #expect(node.handle(.find(key)) == [.send(.find(key, epoch: 1), number: 2)])
+        #expect(node.handle(.replied(2, .held(PlaceClaim(tag: Self.dead, number: 1)))) == [.answer(key, .nowhere)])
+    }
+
     @Test("under a new epoch a node enters what it has, and gives up what somebody else has")
     func newEpoch() {
         var node = Node()

@@ -49,7 +49,7 @@ extension PlaceRegistry {
     }
 
     /// Decides what a place's holder means for a question.
-    private mutating func resolve(_ key: PlaceKey, holder: NodeTag, heard: Instant, lives: Lives) -> [Effect] {
+    mutating func resolve(_ key: PlaceKey, holder: NodeTag, heard: Instant, lives: Lives) -> [Effect] {
         guard let question = questions[key] else { return [] }
         switch lives.standing(of: holder, heard: heard) {
         case .living:
@@ -60,6 +60,11 @@ extension PlaceRegistry {
             return []
         case .ended:
             questions[key]?.void = [holder]
+            // Another life may have claimed the place of an origin that has ended. Redis was not asked yet.
+            guard holder != key.origin || question.void == [holder] else {
+                makeReady(key)
+                return []
+            }
             return isFree(key, question)
         }
     }

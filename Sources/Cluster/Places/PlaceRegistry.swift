@@ -5,7 +5,8 @@
 ///
 /// - this node acts,
 /// - it is connected to the Redis of the epoch, and has entered all its places there,
-/// - each life that has ever registered has registered under the epoch, or has been fenced and has ended.
+/// - each life that has ever registered has registered under the epoch, or has been fenced and has ended,
+/// - the place's ``PlaceKey/origin``, if it has one, has ended. Until then it has the place, and Redis is not asked.
 ///
 /// A view of the ledger may be old: under a newer epoch nobody claims before this life has registered, and with that it stops using
 /// the older one.
@@ -143,8 +144,8 @@ public struct PlaceRegistry: Sendable {
     public mutating func handle(_ input: Input, lives: Lives, acting: Bool, at now: Instant) -> [Effect] {
         var effects: [Effect] = []
         switch input {
-        case .claim(let key): effects = ask(key, claims: true)
-        case .find(let key): effects = ask(key, claims: false)
+        case .claim(let key): effects = ask(key, claims: true, lives: lives, at: now)
+        case .find(let key): effects = ask(key, claims: false, lives: lives, at: now)
         case .release(let key): effects = release(key)
         case .connected(let store): effects = connect(store)
         case .disconnected: disconnect()
@@ -158,7 +159,7 @@ public struct PlaceRegistry: Sendable {
 
     // MARK: Questions
 
-    private mutating func ask(_ key: PlaceKey, claims: Bool) -> [Effect] {
+    private mutating func ask(_ key: PlaceKey, claims: Bool, lives: Lives, at now: Instant) -> [Effect] {
         if held[key] != nil { return [.answer(key, claims ? .claimed : .at(tag))] }
         if let question = questions[key] {
             questions[key]?.claims = question.claims || claims
@@ -166,6 +167,8 @@ public struct PlaceRegistry: Sendable {
         }
         guard questions.count < Self.maxQuestions else { return [.answer(key, .refused)] }
         questions[key] = Question(claims: claims)
+        // The ledger alone says whether the origin has the place.
+        if let origin = key.origin { return resolve(key, holder: origin, heard: now, lives: lives) }
         makeReady(key)
         return []
     }

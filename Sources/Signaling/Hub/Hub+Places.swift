@@ -51,8 +51,8 @@ extension Hub {
         case .session(let id, .join(_, let identity, let grant, _)):
             if let arrival = arrival(of: identity) { return arrival }
             // A token of a match, a call or a room is only valid on the node of that match, call or room.
-            return grant.match == nil && !sessions.contains(id) ? Need(machine: .session(id)) : nil
-        case .session(let id, .operated): return sessions.contains(id) ? nil : Need(machine: .session(id))
+            return grant.match == nil ? sessionNeed(id) : nil
+        case .session(let id, .operated): return sessionNeed(id)
         case .hall: return Need(machine: .hall)
         default: return nil
         }
@@ -65,6 +65,13 @@ extension Hub {
     }
 
     private func need(_ room: RoomName) -> Need? { rooms.contains(room) ? nil : Need(machine: .room(room)) }
+
+    /// The session of a room of this life is here, even while it has no members and if the room has ended.
+    private func sessionNeed(_ session: SessionID) -> Need? {
+        guard !sessions.contains(session) else { return nil }
+        let origin = context.project.origin(of: session)
+        return origin != nil && origin == context.tag ? nil : Need(machine: .session(session))
+    }
 
     /// Gives a room that has no name yet a random one, because the room needs a place before it exists.
     private mutating func named(_ letter: Letter) -> Letter {
@@ -146,7 +153,9 @@ extension Project {
         case .person(let identity): PlaceKey(.person, personID(of: identity).description)
         case .room(let name): PlaceKey(.room, name.folded)
         case .session(let id):
-            PlaceKey(.session, PersonID(bytes: SHA256.hash(data: Array(id.text.utf8)))?.description ?? "")
+            PlaceKey(
+                .session, PersonID(bytes: SHA256.hash(data: Array(id.text.utf8)))?.description ?? "",
+                origin: origin(of: id))
         case .hall: PlaceKey(.hall)
         case .directory: PlaceKey(.directory)
         case .deviceCodes: PlaceKey(.codes)

@@ -186,7 +186,7 @@ public struct Room: Machine, Equatable, Sendable {
     private mutating func makeSession(_ context: inout Context) {
         session = context.project.makeSessionID(
             mediaMode: options.media == .routed ? .routed : .relayed, relayedOnly: options.media == .mesh,
-            now: context.wallNow, using: &context.random)
+            origin: context.tag, now: context.wallNow, using: &context.random)
     }
 
     // MARK: Storing

@@ -82,6 +82,8 @@ extension ClusterModel {
     /// Passes an input to the registry of places, and does what it says.
     mutating func registry(_ index: Int, _ input: PlaceRegistry.Input) {
         guard let machine = nodes[index].machine else { return }
+        // A node has the places whose origin it is, and does not claim them.
+        if case .claim(let key) = input, key.origin == machine.tag { return }
         let (time, acting) = (local(index), acts(index))
         let effects = nodes[index].machine!.registry.handle(input, lives: machine.lives, acting: acting, at: time)
         for effect in effects {
@@ -89,7 +91,12 @@ extension ClusterModel {
             case .send(let command, let number): send(index, command, number)
             case .beginEpoch(let store): call(index, .beginEpoch(store))
             case .note(let epoch): call(index, .note(epoch))
-            case .answer(_, .claimed): figures.claims += 1
+            case .answer(let key, .claimed):
+                figures.claims += 1
+                if key.origin != nil { figures.inherited += 1 }
+                // A life is an origin only after it has claimed something, as a room before its session.
+                guard !origins.contains(where: { $0.origin == machine.tag }) else { break }
+                origins.append(PlaceKey(.session, "\(machine.tag)", origin: machine.tag))
             case .answer(let key, .at(let tag)):
                 // The client is redirected, and claims the place there if it is not there yet.
                 let other = Int(tag.node) - 1

@@ -10,6 +10,8 @@ struct ClusterModel {
         var nodes: UInt16 = 4
         /// Places that people want; zero for a cluster without Redis.
         var places = 0
+        /// How many places with an origin people want in addition: one of each of the latest lives.
+        var origins = 0
         /// The range of the clocks' rates, in millionths. Two clocks may differ by twice as much.
         var rate: Int64 = 10_000
         /// Whether all clocks of nodes are as slow as they may be, and the ledger's as fast.
@@ -108,10 +110,12 @@ struct ClusterModel {
         var lives = 0
         var failovers = 0
         var claims = 0
+        /// Claims of places whose origin has ended.
+        var inherited = 0
         var epochs = 0
         /// Moments at which a life acted that was fenced, or that others had been told has ended.
         var overlaps = 0
-        /// Moments at which two nodes that acted had one place.
+        /// Moments at which two nodes that acted had one place. One of them may have it as its origin.
         var twoOwners = 0
         var description: String {
             "\(events) events in \(seconds) s, \(lives) lives, \(acts) acts, \(fences) fences, \(failovers) failovers, \(claims) claims, "
@@ -131,6 +135,8 @@ struct ClusterModel {
     var isCalm = false
     /// The lives that some node was told have ended.
     var told: Set<NodeTag> = []
+    /// A place of each life that has claimed another one.
+    var origins: [PlaceKey] = []
     var figures = Figures()
 
     init(_ plan: Plan, seed: UInt64) {
@@ -148,7 +154,7 @@ struct ClusterModel {
         queue.add(.trouble, at: 8_000_000)
     }
 
-    var places: [PlaceKey] { (0..<plan.places).map { PlaceKey(.room, "\($0)") } }
+    var places: [PlaceKey] { (0..<plan.places).map { PlaceKey(.room, "\($0)") } + origins.suffix(plan.origins) }
 
     // MARK: Running
 
@@ -190,15 +196,20 @@ struct ClusterModel {
 
     private mutating func judge() {
         var owners: [PlaceKey: Int] = [:]
+        var acting: Set<NodeTag> = []
         for index in nodes.indices where acts(index) {
             guard let machine = nodes[index].machine else { continue }
             figures.acts += 1
+            acting.insert(machine.tag)
             let row = ledger.row(of: machine.tag)
             let isOver = row.map { $0.isFenced && !$0.isUnregistered } ?? true
             if isOver || told.contains(machine.tag) { figures.overlaps += 1 }
             for key in machine.registry.held.keys { owners[key, default: 0] += 1 }
         }
-        if owners.values.contains(where: { $0 > 1 }) { figures.twoOwners += 1 }
+        let isShared = owners.contains { owner in
+            owner.value > 1 || owner.key.origin.map { acting.contains($0) } ?? false
+        }
+        if isShared { figures.twoOwners += 1 }
         figures.fences = ledger.fences
     }
 

@@ -35,7 +35,8 @@ extension ClusterWorld {
             arrive(identity())
         case ..<480: leaveOne()
         case ..<520: drop()
-        case ..<640: anybody()?.want(.room(Self.rooms.randomElement(using: &random)!))
+        case ..<620: anybody()?.want(.room(Self.rooms.randomElement(using: &random)!))
+        case ..<640: joinRoomSession()
         case ..<700: leaveRoom()
         case ..<800: anybody()?.want(.chat)
         case ..<850: anybody { $0.isConnected && $0.wish == .chat }?.say(.roulette(.next(.init())))
@@ -63,6 +64,19 @@ extension ClusterWorld {
         guard let client = anybody({ $0.isInRoom }) else { return }
         client.endWish()
         client.say(.room(.leave))
+    }
+
+    /// A client joins the session of a room with a token of an application, from any node. The room's node may be dead.
+    private func joinRoomSession() {
+        for node in live {
+            node.stage.hub.rooms.forEach { if !roomSessions.contains($0.session) { roomSessions.append($0.session) } }
+        }
+        roomSessions = Array(roomSessions.suffix(6))
+        guard let session = roomSessions.randomElement(using: &random), let client = anybody(), let node = client.node
+        else { return }
+        count("application in a room")
+        // The client repeats the join when it reconnects, which may be much later.
+        client.want(.session(session, token: node.stage.token(session, lifetime: .seconds(1_000_000))))
     }
 
     private func stopChat() {
@@ -167,6 +181,7 @@ extension ClusterWorld {
     func check() {
         if let fault = post.fault { fail(fault) }
         var owners: [PlacedMachine: NodeTag] = [:]
+        var hosts: [SessionID: NodeTag] = [:]
         var chatting: Set<IdentityID> = []
         for node in live {
             let hub = node.stage.hub
@@ -174,6 +189,12 @@ extension ClusterWorld {
                 if let other = owners.updateValue(node.tag, forKey: machine) {
                     fail("\(machine) is on \(other) and \(node.tag)")
                 }
+            }
+            hub.sessions.forEach { session in
+                guard !session.members.isEmpty, let other = hosts.updateValue(node.tag, forKey: session.id) else {
+                    return
+                }
+                fail("\(session.id) has members on \(other) and \(node.tag)")
             }
             if hub.matches.count(where: { Set($0.sides.map(\.node)).count > 1 }) > 0 { count("chat that spans nodes") }
             if hub.calls.count(where: { $0.distantCallee != nil }) > 0 { count("call that spans nodes") }

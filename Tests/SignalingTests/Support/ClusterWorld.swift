@@ -40,6 +40,8 @@ final class ClusterWorld {
     /// The number of random events so far, and how often each kind happened.
     var events = 0
     private(set) var figures: [String: Int] = [:]
+    /// The latest sessions of rooms, also of rooms that are over.
+    var roomSessions: [SessionID] = []
     private(set) var fault: String?
 
     /// Whether media can cross between all nodes, so that rooms, chats and calls span them.

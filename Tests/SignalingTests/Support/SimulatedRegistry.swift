@@ -80,6 +80,7 @@ struct SimulatedRegistry {
         _ key: PlaceKey, _ machine: PlacedMachine, _ claims: Bool, _ node: NodeTag,
         _ stored: (PlacedMachine) -> StoredState
     ) -> Input {
+        if let origin = key.origin, !fenced.contains(origin) { return .placed(key, at: origin) }
         if isAway { return .placesUnavailable(key) }
         if let holder = places[key], holder != node { return .placed(key, at: holder) }
         guard claims else { return places[key] == nil ? .unplaced(key) : .claimed(key, stored(machine)) }

@@ -1,3 +1,4 @@
+import Cluster
 @testable import Signaling
 import TestSupport
 import Testing
@@ -80,6 +81,29 @@ import Wire
             #expect(traits(.routed, isPrivate: true)?.isPrivate == true)
         }
         #expect(CompositionResolution(number: 6) == nil && CompositionResolution(number: 7) == nil)
+    }
+
+    @Test func anIDContainsItsOrigin() throws {
+        let tags = [NodeTag(node: 1, life: 1), NodeTag(node: .max, life: NodeTag.lastLife)]
+        for origin in [nil] + tags {
+            for mode in MediaMode.allCases {
+                let session = stage.project.makeSessionID(
+                    mediaMode: mode, origin: origin, now: now, using: &stage.generator)
+                let traits = try #require(stage.project.traits(of: session))
+                #expect(traits.origin == origin && traits.mediaMode == mode)
+                #expect(!traits.isRelayedOnly && !traits.isPrivate && traits.archive == nil)
+                #expect(session.text.utf8.count == stage.room(mode).text.utf8.count)
+            }
+        }
+        #expect(stage.project.origin(of: .unset) == nil)
+    }
+
+    @Test func idsWithOneOriginAreUnique() {
+        let origin = NodeTag(node: 2, life: 7)
+        let ids = (0..<500).map { _ in
+            stage.project.makeSessionID(mediaMode: .routed, origin: origin, now: now, using: &stage.generator)
+        }
+        #expect(Set(ids).count == 500)
     }
 
     @Test func idsAreUnique() {
