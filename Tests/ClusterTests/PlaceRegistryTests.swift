@@ -157,7 +157,7 @@ struct PlaceRegistryTests {
         #expect(node.look(Self.first, rows + [Self.alive(Self.other, 1)]) == [.answer(kitchen, .at(Self.other))])
     }
 
-    @Test("under a new epoch a node enters what it has, and gives up what somebody else has")
+    @Test("under a new epoch a node enters what it has, and gives up what another node has")
     func newEpoch() {
         var node = Node()
         let rows = [Self.alive(Self.me, 1), Self.alive(Self.other, 1)]
@@ -176,7 +176,7 @@ struct PlaceRegistryTests {
         #expect(node.registry.heldCounts == [.room: 1])
     }
 
-    @Test("if the ledger lost that a node has registered, it is told again")
+    @Test("if the ledger lost that a node has registered, the node registers again")
     func registrationIsLost() {
         var node = Node()
         node.open([Self.alive(Self.me, 1)])

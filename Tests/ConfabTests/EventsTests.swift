@@ -19,7 +19,7 @@ struct EventsTests {
         #expect(iterator.failure == nil)
     }
 
-    @Test("events are kept in order for a consumer that is busy, and a consumer that is too slow is told so")
+    @Test("events are kept in order for a consumer that is busy, and a consumer that is too slow is notified")
     func slowConsumer() async {
         let source = EventSource<Int>()
         let iterator = source.events.makeAsyncIterator()

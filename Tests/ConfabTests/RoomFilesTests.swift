@@ -141,7 +141,7 @@ struct RoomFilesTests {
         }
     }
 
-    @Test("a deleted file leaves the chat, and the application is told")
+    @Test("a deleted file leaves the chat, and the application is notified")
     func deleted() async throws {
         try await inRoom { room, server in
             let events = room.events.makeAsyncIterator()

@@ -96,7 +96,7 @@ struct RoomsMachineTests {
         #expect(machine.sessionJoined(membership: 2).last == .finish(caller, .success(nil)))
     }
 
-    @Test("a join that was lost with its connection is asked for again, also if nothing else is told")
+    @Test("a join that was lost with its connection is asked for again, also if nothing else is reported")
     mutating func lostJoin() {
         _ = ask()
         #expect(machine.handle(.answered(1, .failure(.connectionRestarted)), now: now) == [])

@@ -109,7 +109,7 @@ struct ClusterModel {
         var failovers = 0
         var claims = 0
         var epochs = 0
-        /// Moments at which a life acted that was fenced, or that others had been told has ended.
+        /// Moments at which a life acted that was fenced, or whose end had been reported to others.
         var overlaps = 0
         /// Moments at which two nodes that acted had one place.
         var twoOwners = 0
@@ -129,8 +129,8 @@ struct ClusterModel {
     var redis: [PlaceStore] = [PlaceStore()]
     /// Whether troubles still happen.
     var isCalm = false
-    /// The lives that some node was told have ended.
-    var told: Set<NodeTag> = []
+    /// The lives whose end was reported to a node.
+    var reported: Set<NodeTag> = []
     var figures = Figures()
 
     init(_ plan: Plan, seed: UInt64) {
@@ -195,7 +195,7 @@ struct ClusterModel {
             figures.acts += 1
             let row = ledger.row(of: machine.tag)
             let isOver = row.map { $0.isFenced && !$0.isUnregistered } ?? true
-            if isOver || told.contains(machine.tag) { figures.overlaps += 1 }
+            if isOver || reported.contains(machine.tag) { figures.overlaps += 1 }
             for key in machine.registry.held.keys { owners[key, default: 0] += 1 }
         }
         if owners.values.contains(where: { $0 > 1 }) { figures.twoOwners += 1 }
