@@ -62,7 +62,7 @@ struct EventsTests {
         #expect(await second.next() == 1)
     }
 
-    @Test("an iteration that is released or cancelled is unsubscribed")
+    @Test("an iteration that is released or canceled is unsubscribed")
     func unsubscribing() async throws {
         let source = EventSource<Int>()
         do { _ = source.events.makeAsyncIterator() }

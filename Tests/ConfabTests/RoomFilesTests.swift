@@ -127,8 +127,8 @@ struct RoomFilesTests {
         }
     }
 
-    @Test("a cancelled task ends its transfer")
-    func cancelling() async throws {
+    @Test("a canceled task ends its transfer")
+    func canceling() async throws {
         try await inRoom { room, server in
             server.files.stall()
             let source = try file(10)

@@ -211,8 +211,8 @@ struct CaptureTests {
         try await waitForStop(of: engine.captured.last)
     }
 
-    @Test("a cancelled task does not wait for a room, and leaves its lobby")
-    func cancelledJoin() async throws {
+    @Test("a canceled task does not wait for a room, and leaves its lobby")
+    func canceledJoin() async throws {
         let server = LoopbackServer(.relayed)
         defer { server.finish() }
         let client = client(server, FakeEngine())

@@ -63,7 +63,7 @@ struct BotTurnsTests {
         #expect(await !turns.tryTaking(1))
     }
 
-    @Test("leave the queue when they are cancelled")
+    @Test("leave the queue when they are canceled")
     func cancelled() async {
         let turns = RouletteTurns()
         #expect(await turns.take(1))

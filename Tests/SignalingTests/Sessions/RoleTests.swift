@@ -48,7 +48,7 @@ import Wire
         #expect(other.takeTypes() == (role == .publisherOnly ? [] : ["session.subscribed"]))
     }
 
-    @Test(arguments: Role.allCases) func signallingIsForPublishersAndModerators(_ role: Role) {
+    @Test(arguments: Role.allCases) func signalingIsForPublishersAndModerators(_ role: Role) {
         let isAllowed = role == .publisher || role == .moderator
         let guest = member(role)
         #expect(guest.signal(session)?.errorCode == (isAllowed ? nil : .notPermitted))
