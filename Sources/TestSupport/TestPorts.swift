@@ -14,6 +14,7 @@ import Synchronization
 /// system gives it to another one before the program listens. These ports are below the range from which the system
 /// chooses.
 public enum TestPorts {
+    /// The ports of this process are all in use.
     public struct NoneLeft: Error, CustomStringConvertible {
         public var description: String { "No port from \(first) to \(first + total - 1) is free." }
     }
@@ -42,9 +43,11 @@ public enum TestPorts {
 
 /// A port of 127.0.0.1 that refuses connections as long as this object lives: nobody else can listen on it.
 public final class RefusingPort: Sendable {
+    /// The number of the port.
     public let number: Int
     private let bound: BoundPort
 
+    /// - Throws: ``TestPorts/NoneLeft`` if the system has no port.
     public init() throws {
         guard let bound = BoundPort(0) else { throw TestPorts.NoneLeft() }
         (self.bound, number) = (bound, bound.number)
