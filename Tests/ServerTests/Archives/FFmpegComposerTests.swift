@@ -9,7 +9,7 @@ import Wire
 
 @testable import Server
 
-@Suite("Composing archives after their end", .ownThreads, .timeLimit(.minutes(1)))
+@Suite("Composing archives after their end", .ownThreads, .timeLimit(.minutes(2)))
 struct FFmpegComposerTests: StorageFixtures {
     private let ids = [ArchiveID(high: 5, low: 1), ArchiveID(high: 5, low: 2)]
 

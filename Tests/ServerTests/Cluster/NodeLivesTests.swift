@@ -11,7 +11,7 @@ import Wire
 
 @testable import Server
 
-@Suite("The lives of a node", .timeLimit(.minutes(1))) struct NodeLivesTests {
+@Suite("The lives of a node", .timeLimit(.minutes(2))) struct NodeLivesTests {
     /// What a script of lives does, and the pauses between them.
     private final class Script: Sendable {
         private let state: Mutex<(lives: [Bool?], pauses: [Duration], begun: Int)>

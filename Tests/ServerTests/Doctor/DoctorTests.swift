@@ -161,13 +161,9 @@ import Wire
 
     @Test("a host that refuses connections is found without waiting")
     func refused() async throws {
-        let other = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton).bind(
-            host: "127.0.0.1", port: 0
-        )
-        .get()
-        let port = try #require(other.localAddress?.port)
-        try await other.close().get()
-        let report = try await outside("https://127.0.0.1:\(port)")
+        let port = try RefusingPort()
+        let report = try await outside("https://127.0.0.1:\(port.number)")
+        withExtendedLifetime(port) {}
         #expect(try finding(.tcp, report).seen.contains("nothing listens") && report.hasFailed, "\(report.text)")
     }
 

@@ -239,7 +239,7 @@ struct RoomFilesTests {
     }
 }
 
-@Suite("The store of files", .timeLimit(.minutes(1)))
+@Suite("The store of files", .timeLimit(.minutes(2)))
 struct RoomFileStoreTests {
     private static let file = RoomFileID(high: 1, low: 1)
 
