@@ -306,7 +306,7 @@ function views() {
   return all;
 }
 
-const labelled = 'Button|TextField|SecureField|Picker|Toggle|Label|Text|Menu|accessibilityLabel';
+const labeled = 'Button|TextField|SecureField|Picker|Toggle|Label|Text|Menu|accessibilityLabel';
 
 /** Returns the labels that the code of a view spells out, in their order. Includes the views that it uses. */
 function labelsOf(all, name, without, part = 'body') {
@@ -314,7 +314,7 @@ function labelsOf(all, name, without, part = 'body') {
   const code = parts?.get(part);
   if (code === undefined) return [];
   const labels = [];
-  for (const [, label, word] of code.matchAll(new RegExp(`\\b(?:${labelled})\\("([^"]*)"|(?<![.\\w])(\\w+)\\b`, 'g'))) {
+  for (const [, label, word] of code.matchAll(new RegExp(`\\b(?:${labeled})\\("([^"]*)"|(?<![.\\w])(\\w+)\\b`, 'g'))) {
     if (label !== undefined) labels.push(label);
     else if (word !== name && all.has(word) && !without.includes(word)) labels.push(...labelsOf(all, word, without));
     else if (word !== part && parts.has(word)) labels.push(...labelsOf(all, name, without, word));

@@ -152,7 +152,7 @@ class Connection {
     const to = optionalString(message, 'to', 32);
     const session = this.joined.get(id);
     if (session === undefined) throw new Refusal('not_joined', 'Join the session first (session.join).');
-    if (!session.maySignal) throw new Refusal('not_permitted', 'The token\'s role does not allow signalling.');
+    if (!session.maySignal) throw new Refusal('not_permitted', 'The token\'s role does not allow signaling.');
     if (signalType !== undefined && !/^[A-Za-z0-9_~-]{0,128}$/.test(signalType)) {
       throw new Refusal('signal_invalid', 'A signal\'s type must have at most 128 characters. Letters (A-Z, a-z), digits, "-", "_" and "~" are allowed.');
     }

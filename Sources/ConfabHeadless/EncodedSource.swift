@@ -60,7 +60,7 @@ public final class EncodedSource: VideoSource {
 
     /// The frames, beginning with the next keyframe. The first subscription begins with the newest keyframe that has
     /// already arrived. Each access of this property creates its own subscription, which ends when the source ends or
-    /// the reading task is cancelled.
+    /// the reading task is canceled.
     public var frames: AsyncStream<EncodedFrame> {
         let (stream, frames) = AsyncStream.makeStream(
             of: EncodedFrame.self, bufferingPolicy: .bufferingOldest(Self.maxWaiting))

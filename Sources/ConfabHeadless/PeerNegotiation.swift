@@ -57,8 +57,8 @@ extension RobotPeer {
                     receiver: FrameReceiver(kind))
             (arrival.hasPacket, arrival.hasFrame) = (false, false)
             let stream = media.msid?.stream
-            if arrival.told != .some(stream) {
-                arrival.told = .some(stream)
+            if arrival.reported != .some(stream) {
+                arrival.reported = .some(stream)
                 event.yield(.track(mid: mid, kind, streamID: stream == "-" ? nil : stream))
             }
             arrivals[mid] = arrival

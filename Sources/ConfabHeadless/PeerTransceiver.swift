@@ -81,7 +81,7 @@ struct PeerArrival {
     var receiver: FrameReceiver
     /// The stream id that was reported with the track, which is nil if the track has none. The outer optional is nil
     /// until the track is reported.
-    var told: String??
+    var reported: String??
     var hasPacket = false
     var hasFrame = false
 }

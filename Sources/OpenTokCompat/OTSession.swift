@@ -106,7 +106,7 @@ import Foundation
                     self?.connected(session)
                     await Self.live(events) { [weak self] in self }
                 } else {
-                    // Disconnect in a separate task, because this task may be cancelled.
+                    // Disconnect in a separate task, because this task may be canceled.
                     Task { await session.disconnect() }
                     self?.neverConnected(Task.isCancelled ? nil : failure)
                 }
@@ -161,7 +161,7 @@ import Foundation
     private func reconnecting() { delegate?.sessionDidBeginReconnecting(self) }
     private func reconnected() { delegate?.sessionDidReconnect(self) }
 
-    /// Handles a failed or cancelled attempt to connect.
+    /// Handles a failed or canceled attempt to connect.
     ///
     /// - Parameter error: the reason; nil if `disconnect` was called.
     private func neverConnected(_ error: ConfabError?) {
@@ -194,7 +194,7 @@ import Foundation
         return live
     }
 
-    /// Reports a rejected request, unless it was cancelled. The error has the number `fallback` if ``ErrorNumbers``
+    /// Reports a rejected request, unless it was canceled. The error has the number `fallback` if ``ErrorNumbers``
     /// has none.
     func refused(_ error: ConfabError, _ fallback: OTSessionErrorCode) {
         if error.code == .cancelled { return }

@@ -9,7 +9,7 @@ import RTC
 ///
 /// ```swift
 /// let offer = connection.offer([.audio(mid: "a", .sendonly), .video(mid: "v", .sendonly)])
-/// // … signalling …
+/// // … signaling …
 /// try connection.accept(answer: text)
 /// connection.source = player
 /// ```

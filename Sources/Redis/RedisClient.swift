@@ -18,7 +18,7 @@ package protocol RedisClient: Sendable {
     ///   - onlyOn: the number of the connection on which the request may be sent (``RedisServer/connection``); nil for any.
     ///     Requests whose order matters use it: after a loss, later ones fail too, instead of overtaking the lost ones.
     ///   - completion: called once, on the client's event loop, in the order of the answers. Scripts are executed in their
-    ///     order, because a script's text is sent when a connection uses it for the first time. Only if somebody removes the
+    ///     order, because a script's text is sent when a connection uses it for the first time. Only if an operator removes the
     ///     scripts from the server during a connection (`SCRIPT FLUSH`), a script has to be sent again, and other requests
     ///     that were sent after it can be executed before it.
     func submit(

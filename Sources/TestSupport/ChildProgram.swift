@@ -24,6 +24,7 @@ public final class ChildProgram: Sendable {
 
     /// How a program has ended.
     public enum End: Hashable, Sendable {
+        /// It exited with this status.
         case exit(status: Int32)
         /// The number of the signal that ended it.
         case signal(Int32)
@@ -39,6 +40,7 @@ public final class ChildProgram: Sendable {
 
     /// How the program has ended; nil while it runs.
     public var end: End? { outcome.withLock { $0 } }
+    /// Whether the program has not ended.
     public var isRunning: Bool { end == nil }
 
     /// The path of an installed program; nil if there is none in the directories of `PATH`.

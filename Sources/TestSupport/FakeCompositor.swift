@@ -49,6 +49,7 @@ public struct FakeCompositor: Sendable {
         }
     }
 
+    /// Deletes the folder of the compositor.
     public func remove() { try? FileManager.default.removeItem(atPath: folder) }
 
     /// Writes a script that stands in for the compositor, and returns its path.

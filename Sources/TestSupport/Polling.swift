@@ -35,7 +35,7 @@ public struct PollingPause {
 /// Checks a condition repeatedly until it is true (``PollingPause``). For conditions whose change causes no event to wait for.
 ///
 /// - Parameter what: what must happen, such as "the camera is off".
-/// - Throws: ``NotYet`` after 100 seconds or when the task is cancelled. Also throws the errors of `holds`.
+/// - Throws: ``NotYet`` after 100 seconds or when the task is canceled. Also throws the errors of `holds`.
 public func until(
     _ what: String, isolation: isolated (any Actor)? = #isolation, _ holds: () async throws -> Bool
 ) async throws {

@@ -15,6 +15,7 @@ import Synchronization
 /// 32768) and macOS (from 49152) choose. A process that needs some takes a block of them, by keeping its first port
 /// bound until it ends.
 public enum TestPorts {
+    /// The ports of this process are all in use.
     public struct NoneLeft: Error, CustomStringConvertible {
         public var description: String { "All blocks of ports from \(first) are taken." }
     }
@@ -57,9 +58,11 @@ public enum TestPorts {
 /// A port of 127.0.0.1 that refuses connections as long as this object lives: no other program can listen on it. On macOS,
 /// connections time out instead.
 public final class RefusingPort: Sendable {
+    /// The number of the port.
     public let number: Int
     private let bound: BoundPort
 
+    /// - Throws: ``TestPorts/NoneLeft`` if the system has no port.
     public init() throws {
         guard let bound = try BoundPort(0) else { throw TestPorts.NoneLeft() }
         (self.bound, number) = (bound, bound.number)

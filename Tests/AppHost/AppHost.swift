@@ -114,7 +114,7 @@ import Observation
                 endings: device.calls.endings.map(\.rawValue), faults: device.calls.faults,
                 isSounding: device.audio.isSounding, frames: frames.number)
         } onChange: {
-            // It is told before the change.
+            // It is notified before the change.
             Task { @MainActor [weak self] in self?.watch() }
         }
         guard snapshot != last else { return }
@@ -131,7 +131,7 @@ struct Snapshot: Encodable, Equatable {
     var screen: [String]
     /// What the person sees on the system's call screen.
     var system: [SimulatedCallKit.ShownCall]
-    /// How the system was told that calls ended, as CallKit's numbers.
+    /// How the ends of calls were reported to the system, as CallKit's numbers.
     var endings: [Int]
     /// What the system would not have accepted.
     var faults: [String]

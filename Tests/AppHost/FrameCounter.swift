@@ -9,7 +9,7 @@ import Observation
     @ObservationIgnored private var source: EncodedSource?
     @ObservationIgnored private var reading: Task<Void, Never>?
 
-    /// Counts the frames of this video from now on, from 0.
+    /// Counts the frames of this video from this moment, from 0.
     func count(_ video: (any VideoSource)?) {
         let source = video as? EncodedSource
         guard source !== self.source else { return }

@@ -254,7 +254,7 @@ private actor SlowCamera: CameraDevice {
         } catch {
             #expect((error as? ConfabError)?.message == "It is broken.")
         }
-        // Both end: nothing is followed, and nothing is told.
+        // Both end: nothing is followed, and nothing is reported.
         for await _ in ends {}
         for await _ in driver.changes {}
     }
@@ -269,10 +269,10 @@ private actor SlowCamera: CameraDevice {
         try await camera.finish(.run(small, .back), false)
         try await camera.finish(.run(small, .front))
         let used = try await flip
-        #expect(used == .front, "the old one goes on")
+        #expect(used == .front, "the old one continues")
     }
 
-    @Test func thoseWhoWaitAreToldWhyTheCameraFailed() async throws {
+    @Test func thoseWhoWaitLearnWhyTheCameraFailed() async throws {
         let camera = SlowCamera()
         let driver = CameraDriver(camera) { _ in }
         async let start: Void = driver.start(small)
@@ -301,7 +301,7 @@ private actor SlowCamera: CameraDevice {
         #expect(used == .back)
     }
 
-    @Test func anInterruptionReachesTheCameraBeforeItIsTold() async throws {
+    @Test func anInterruptionReachesTheCameraBeforeItIsReported() async throws {
         let camera = SlowCamera()
         let driver = CameraDriver(camera) { _ in }
         let (interruptions, interruption) = AsyncStream.makeStream(of: Bool.self)

@@ -66,11 +66,11 @@ import Testing
     @Test(arguments: [
         (Int?.some(0), LocationFailure.notYet), (1, .forbidden), (2, .other), (nil, .other), (17, .other),
     ])
-    func theSystemsErrorsAreTold(code: Int?, failure: LocationFailure) {
+    func theSystemsErrorsAreReported(code: Int?, failure: LocationFailure) {
         #expect(LocationFailure(code: code) == failure)
     }
 
-    @Test func aFailureIsToldOnlyBeforeTheFirstPosition() {
+    @Test func aFailureIsReportedOnlyBeforeTheFirstPosition() {
         var machine = Self.running(isMeasured: false)
         #expect(machine.failed(.other, .allowed) == [.report(.unavailable)])
         #expect(machine.measured([here]) == [.report(.position(here))], "the system went on trying")
@@ -90,9 +90,9 @@ import Testing
     @Test(arguments: [
         (PermissionStatus.allowed, PermissionStatus.refused), (.refused, .refused), (.restricted, .restricted),
     ])
-    func aForbiddenLocationIsNotAFailedOne(status: PermissionStatus, told: PermissionStatus) {
+    func aForbiddenLocationIsNotAFailedOne(status: PermissionStatus, reported: PermissionStatus) {
         var machine = Self.running(isMeasured: true)
-        #expect(machine.failed(.forbidden, status) == [.stopUpdates, .report(.forbidden(told))])
+        #expect(machine.failed(.forbidden, status) == [.stopUpdates, .report(.forbidden(reported))])
         #expect(machine.failed(.forbidden, status).isEmpty)
     }
 }

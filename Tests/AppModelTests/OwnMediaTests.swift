@@ -36,7 +36,7 @@ import Testing
 
     // MARK: The screen
 
-    @Test func aShareIsPublishedAndTold() async throws {
+    @Test func aShareIsPublishedAndReported() async throws {
         media.share(true)
         try await until { !heard.events.isEmpty }
         #expect(heard.events == [.shareStarted])
@@ -47,7 +47,7 @@ import Testing
         #expect(heard.events == [.shareStarted], "the person ended it")
     }
 
-    @Test func aShareThatIsNotAllowedIsTold() async throws {
+    @Test func aShareThatIsNotAllowedIsReported() async throws {
         let trouble = ConfabError(.mediaFailed, "The screen is not shared.")
         engine.failure = trouble
         media.share(true)
@@ -55,7 +55,7 @@ import Testing
         #expect(heard.events == [.shareEnded(trouble)] && heard.shared.isEmpty)
     }
 
-    @Test func aShareThatTheSystemEndsIsToldBeforeTheCameraIsPublished() async throws {
+    @Test func aShareThatTheSystemEndsIsReportedBeforeTheCameraIsPublished() async throws {
         media.share(true)
         try await until { media.screen != nil }
         media.onShare = { [heard] in
@@ -168,7 +168,7 @@ import Testing
 
     // MARK: The camera
 
-    @Test func aCameraThatTheSystemTakesAwayIsToldUntilAnotherIsOpened() async throws {
+    @Test func aCameraThatTheSystemTakesAwayIsReportedUntilAnotherIsOpened() async throws {
         let camera = try await open()
         camera.happens(.interrupted(true))
         try await until { heard.events == [.cameraInterrupted(true)] }
@@ -244,7 +244,7 @@ import Testing
         await shared.setEnabled(audio: nil, video: true)
         #expect(camera.enabled.last?.audio == false && screen.enabled.last?.video == true)
         await shared.stop()
-        #expect(screen.isStopped && !camera.isStopped, "the voice goes on")
+        #expect(screen.isStopped && !camera.isStopped, "the voice continues")
 
         let peer = try await ConfiguredEngine(engine).makePeer(PeerConfiguration(servers: [], relayOnly: false))
         let audio = try await peer.add(TransceiverSetup(.audio, .sendOnly, source: shared))

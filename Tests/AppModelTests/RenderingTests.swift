@@ -69,7 +69,7 @@ import Testing
         #expect(window.show(ObjectIdentifier(ada), size, isSupported: true) == [.open(size)])
     }
 
-    @Test func whetherTheWindowIsSeenIsToldOnce() {
+    @Test func whetherTheWindowIsSeenIsReportedOnce() {
         let ada = Pool()
         var window = PictureWindow()
         #expect(window.shown(true).isEmpty, "there is none")

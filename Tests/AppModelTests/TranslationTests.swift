@@ -124,7 +124,7 @@ import Testing
         #expect(ReportedStatistics.streams(of: report) == [expected])
     }
 
-    @Test func viewsAreToldOnlyWhatIsNewAboutPictures() {
+    @Test func viewsGetOnlyWhatIsNewAboutPictures() {
         var news = FrameSizeChange()
         let (wide, high) = (PixelSize(width: 640, height: 480), PixelSize(width: 480, height: 640))
         #expect(news.shown(wide) == FrameSizeChange.Change(size: wide, isFirst: true))

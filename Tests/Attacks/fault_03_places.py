@@ -47,7 +47,7 @@ def create(server, name, **options):
 
 
 def squat(report, server, address, name, tries):
-    """Joins again and again as somebody else, until the server says no."""
+    """Joins repeatedly as another person, until the server refuses."""
     clients, answer = [], None
     for _ in range(tries):
         clients.append(Client(server, address))

@@ -146,7 +146,7 @@ class RedisServers:
             self.servers.append(Redis(folder, f"redis{number}", machine, port, primary, len(machines) > 1))
 
     def await_sentinels(self):
-        """Waits until each Sentinel knows the others and the replicas, which takes 10 s, because they ask so seldom."""
+        """Waits until each Sentinel knows the others and the replicas, which takes 10 s, because they ask so rarely."""
         others = len(self.servers) - 1
         for server in self.servers:
             server.sentinel.until("The Sentinels find each other", lambda: server.require_known(others), 30)

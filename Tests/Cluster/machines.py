@@ -111,6 +111,15 @@ class Visitors:
         self.address = f"{{ {VISITORS}, {PREFIX[:-1]}1.0/24 }}"
 
 
+def has_ipv6(interface):
+    """False also on a kernel without IPv6, which lacks the setting."""
+    setting = f"/proc/sys/net/ipv6/conf/{interface}/disable_ipv6"
+    if not os.path.exists(setting):
+        return False
+    with open(setting, encoding="ascii") as file:
+        return file.read().strip() == "0"
+
+
 def has_settled():
     """Raises `NotYet` until the switch has its last address, that of IPv6. The kernel checks it for a second before it can be used."""
     addresses = run("ip", "-6", "address", "show", "dev", "switch", "scope", "link")
@@ -135,9 +144,7 @@ class Network:
             run("ip", "link", "set", "anchor-end", "up")
             run("ip", "link", "set", "anchor", "master", "switch", "up")
             run("ip", "link", "set", "switch", "up")
-            with open("/proc/sys/net/ipv6/conf/switch/disable_ipv6", encoding="ascii") as file:
-                has_ipv6 = file.read().strip() == "0"
-            if has_ipv6:
+            if has_ipv6("switch"):
                 until(has_settled, 10)
             # Here and not in /run/netns of the whole machine.
             os.makedirs("/run/netns", exist_ok=True)

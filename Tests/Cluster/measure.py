@@ -18,7 +18,7 @@ SHARE_OF_ROOM = ("--publishers", "5", "--subscribers", "30")
 SHARE_OF_ROOMS = ("--rooms", "3", "--size", "10")
 # The largest share of the packets that one of three nodes may send, and the largest ratios of CPU time per packet to that on
 # one node.
-MOST_SHARE, MOST_SPANNING, MOST_SPREAD = 0.4, 1.2, 1.05
+MAX_SHARE, MAX_SPANNING, MAX_SPREAD = 0.4, 1.2, 1.05
 
 
 def say(text):
@@ -110,7 +110,7 @@ class Case:
         row(f"{self.title}: {NODES} nodes ÷ one", spread(quotients(self.together, self.alone)), f"at most {self.goal}")
         row(f"{self.title}: {NODES} nodes ÷ one node with a third of the load", spread(quotients(self.together, self.shared)))
         row(f"{self.title}: largest share of the packets that a node sends", spread(self.largest),
-            f"at most {MOST_SHARE}" if self.spread_option == "clients" else "")
+            f"at most {MAX_SHARE}" if self.spread_option == "clients" else "")
         row(f"{self.title}: packets between nodes for each to a client", spread(self.relayed))
         row(f"{self.title}: packets that the nodes lost", self.lost, 0)
 
@@ -118,8 +118,8 @@ class Case:
 def run(executable):
     rounds, seconds = (int(os.environ[f"CONFAB_BENCH_{name}"]) for name in ("ROUNDS", "SECONDS"))
     cases = [
-        Case("one room, 5 → 90", SPANNING_ROOM, SHARE_OF_ROOM, "clients", MOST_SPANNING),
-        Case("ten rooms of ten", ROOMS_OF_TEN, SHARE_OF_ROOMS, "rooms", MOST_SPREAD)]
+        Case("one room, 5 → 90", SPANNING_ROOM, SHARE_OF_ROOM, "clients", MAX_SPANNING),
+        Case("ten rooms of ten", ROOMS_OF_TEN, SHARE_OF_ROOMS, "rooms", MAX_SPREAD)]
     with Cluster(executable, NODES, say=say, has_relays=True) as cluster:
         cluster.await_relays()
         for _ in range(rounds):

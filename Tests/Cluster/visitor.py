@@ -12,7 +12,7 @@ from client import Client, Refused  # noqa: E402
 
 from programs import NotYet, require  # noqa: E402
 
-MOST_REDIRECTS = 3
+MAX_REDIRECTS = 3
 NAMED_NODE_SECONDS = 2.0
 
 
@@ -54,7 +54,7 @@ class Visitor:
             try:
                 return self.client.request(verb, seconds=5.0, **members)
             except Refused as refusal:
-                if refusal.code != "elsewhere" or not refusal.at or redirects == MOST_REDIRECTS or time.monotonic() > end:
+                if refusal.code != "elsewhere" or not refusal.at or redirects == MAX_REDIRECTS or time.monotonic() > end:
                     raise
                 redirects += 1
                 self.redirects += 1

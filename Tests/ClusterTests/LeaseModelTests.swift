@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Leases in bad weather")
 struct LeaseModelTests {
-    @Test("no life acts that is fenced, or that others were told has ended")
+    @Test("no life acts that is fenced, or whose end was reported to others")
     func noOverlap() {
         let (seed, events) = (Weather.seed(), Weather.events ?? 40_000)
         var model = ClusterModel(ClusterModel.Plan(), seed: seed)

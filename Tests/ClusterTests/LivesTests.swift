@@ -118,7 +118,7 @@ struct LivesTests {
         #expect(watcher.look(answeredAfter: 251, expired) == [])
     }
 
-    @Test("the end of a life is told once, when its places are void")
+    @Test("the end of a life is reported once, when its places are void")
     func tells() {
         var watcher = Watcher()
         watcher.settle(all)

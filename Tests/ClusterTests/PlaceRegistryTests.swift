@@ -212,7 +212,7 @@ struct PlaceRegistryTests {
         #expect(node.handle(.replied(2, .held(PlaceClaim(tag: Self.dead, number: 1)))) == [.answer(key, .nowhere)])
     }
 
-    @Test("under a new epoch a node enters what it has, and gives up what somebody else has")
+    @Test("under a new epoch a node enters what it has, and gives up what another node has")
     func newEpoch() {
         var node = Node()
         let rows = [Self.alive(Self.me, 1), Self.alive(Self.other, 1)]
@@ -231,7 +231,7 @@ struct PlaceRegistryTests {
         #expect(node.registry.heldCounts == [.room: 1])
     }
 
-    @Test("if the ledger lost that a node has registered, it is told again")
+    @Test("if the ledger lost that a node has registered, the node registers again")
     func registrationIsLost() {
         var node = Node()
         node.open([Self.alive(Self.me, 1)])

@@ -124,6 +124,30 @@ struct ComposeRestartTests {
         }
     }
 
+    @Test("an archive can be locked again while a child that was forked meanwhile has a copy of the lock's descriptor")
+    func copiedLock() async throws {
+        try await TestArchive.with { archive in
+            let files = try JobFiles(folder: archive.folder)
+            // The folder and the lock in it stay.
+            try archive.write([], to: JobFiles.path("list.txt"))
+            let copy = dup(try #require(Self.descriptor(of: archive.path(JobFiles.path("lock")))))
+            defer { close(copy) }
+            files.unlock()
+            let again = try JobFiles(folder: archive.folder)
+            #expect(throws: ComposeError.busy) { _ = try JobFiles(folder: archive.folder) }
+            again.unlock()
+        }
+    }
+
+    /// Returns the descriptor with which this process has opened a file; nil if it has none.
+    private static func descriptor(of path: String) -> Int32? {
+        var (file, open) = (stat(), stat())
+        guard stat(path, &file) == 0 else { return nil }
+        return (Int32(3)..<4096).first {
+            fstat($0, &open) == 0 && open.st_dev == file.st_dev && open.st_ino == file.st_ino
+        }
+    }
+
     @Test("an ffmpeg that is missing, too old, or without a codec is named")
     func installations() async throws {
         try await TestArchive.with { archive in

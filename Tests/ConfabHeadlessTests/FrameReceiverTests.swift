@@ -193,7 +193,7 @@ import Testing
         EncodedFrame(.vp8, [1, 2, 3], at: .milliseconds(33 * number), isKeyframe: number == 0)
     }
 
-    @Test("a frame is wanted while somebody reads, and before that while it is kept for the first reader")
+    @Test("a frame is wanted while a consumer reads, and before that while it is kept for the first reader")
     func wanted() async {
         let source = EncodedSource(askForKeyframe: {})
         #expect(!source.wants(isKeyframe: false) && source.wants(isKeyframe: true))

@@ -157,11 +157,11 @@ struct ActorSimulationTests {
             network.server.knowsFeatures = true
             let (pending, heard, traces) = (Pending(), LockedValue(0), Traces())
             let counts = await use(network, seed, pending, heard, traces)
-            // The clock of the simulation goes on until everything has ended.
+            // The clock of the simulation continues until everything has ended.
             try await network.run("seed \(seed)") { pending.text }
             // Tasks that have ended soon release what they hold. When is the scheduler's choice.
             try await network.run("seed \(seed)") {
-                // Closing a connection is work of the engine, which goes on after the release.
+                // Closing a connection is work of the engine, which continues after the release.
                 let open = counts.map { $0.open() }.reduce(0, +)
                 let names = traces.names + (open > 0 ? ["\(open) peer connections"] : [])
                 return names.isEmpty ? nil : names.joined(separator: ", ")

@@ -266,7 +266,7 @@ struct ClientMachineTests {
         #expect(script.open()?.token == "new")
     }
 
-    @Test("an application without a token is told its own error")
+    @Test("an application without a token gets its own error")
     func noToken() throws {
         var script = ClientScript(usesToken: true)
         let error = ConfabError(.credentialFailed, "Sign in again.")

@@ -19,7 +19,7 @@ struct EventsTests {
         #expect(iterator.failure == nil)
     }
 
-    @Test("events are kept in order for a consumer that is busy, and a consumer that is too slow is told so")
+    @Test("events are kept in order for a consumer that is busy, and a consumer that is too slow is notified")
     func slowConsumer() async {
         let source = EventSource<Int>()
         let iterator = source.events.makeAsyncIterator()
@@ -62,7 +62,7 @@ struct EventsTests {
         #expect(await second.next() == 1)
     }
 
-    @Test("an iteration that is released or cancelled is unsubscribed")
+    @Test("an iteration that is released or canceled is unsubscribed")
     func unsubscribing() async throws {
         let source = EventSource<Int>()
         do { _ = source.events.makeAsyncIterator() }

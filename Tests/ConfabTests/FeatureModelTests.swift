@@ -43,7 +43,7 @@ struct FeatureModelTests {
             #expect(model.faults == [], "seed \(seed)")
             #expect(open.isEmpty, "seed \(seed)")
             #expect(model.machine.calls.isEmpty, "seed \(seed)")
-            #expect(Set(model.endings).count == model.endings.count, "seed \(seed): an end was told twice")
+            #expect(Set(model.endings).count == model.endings.count, "seed \(seed): an end was reported twice")
         }
     }
 
@@ -141,11 +141,11 @@ struct FeatureModelTests {
 }
 
 /// A machine, and a connection that behaves as a client line: each request has one answer or failure, and a restart fails all
-/// requests before it is told.
+/// requests before it is reported.
 struct FeatureModel<Machine: FeatureMachine> {
     var machine: Machine
     private(set) var faults: [String] = []
-    /// The calls whose ends were told.
+    /// The calls whose ends were reported.
     private(set) var endings: [CallID] = []
     private var random: SplitMix
     private var now = Timestamp(milliseconds: 1_000_000)
@@ -169,9 +169,9 @@ struct FeatureModel<Machine: FeatureMachine> {
                 case .finish(let caller, _):
                     if callers.remove(caller) == nil { faults.append("a method returned twice") }
                 case .perform(let done): if let fault = action(done) { faults.append(fault) }
-                case .tell(let told):
+                case .tell(let reported):
                     // A merged call's id may be that of the call that continues, which ends later.
-                    if case .ended(let ending)? = told as? CallsMachine.Event, ending.outcome != .merged {
+                    if case .ended(let ending)? = reported as? CallsMachine.Event, ending.outcome != .merged {
                         endings.append(ending.id)
                     }
                 }

@@ -68,7 +68,7 @@ struct RelayedPeerTests {
         #expect(posted.first?.label.id != nil)
     }
 
-    @Test("a first frame that comes before its track is told after it")
+    @Test("a first frame that comes before its track is reported after it")
     func earlyFrame() {
         var peer = connected(isPolite: false)
         _ = report(.event(.track(mid: "0", .video, streamID: "a")), to: &peer)
@@ -280,7 +280,7 @@ struct RelayedPeerTests {
         guard case .open = next.first else { return #expect(Bool(false), "\(next)") }
     }
 
-    @Test("a source that an engine cannot send is reported, and the connection goes on")
+    @Test("a source that an engine cannot send is reported, and the connection continues")
     func notReplaced() {
         var peer = connected(isPolite: true)
         let source = MediaSource(media: UnknownMedia())

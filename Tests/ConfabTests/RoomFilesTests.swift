@@ -127,8 +127,8 @@ struct RoomFilesTests {
         }
     }
 
-    @Test("a cancelled task ends its transfer")
-    func cancelling() async throws {
+    @Test("a canceled task ends its transfer")
+    func canceling() async throws {
         try await inRoom { room, server in
             server.files.stall()
             let source = try file(10)
@@ -141,7 +141,7 @@ struct RoomFilesTests {
         }
     }
 
-    @Test("a deleted file leaves the chat, and the application is told")
+    @Test("a deleted file leaves the chat, and the application is notified")
     func deleted() async throws {
         try await inRoom { room, server in
             let events = room.events.makeAsyncIterator()

@@ -52,7 +52,7 @@ struct RoomsMachineTests {
         effects.compactMap { if case .send(_, .room(.join(let join))) = $0 { join } else { nil } }
     }
 
-    @Test("a person whose task is cancelled does not wait any longer")
+    @Test("a person whose task is canceled does not wait any longer")
     mutating func cancelled() {
         _ = ask()
         _ = machine.handle(.answered(1, .success(.room(.waiting(.init(re: 1, name: .unset))))), now: now)
@@ -96,7 +96,7 @@ struct RoomsMachineTests {
         #expect(machine.sessionJoined(membership: 2).last == .finish(caller, .success(nil)))
     }
 
-    @Test("a join that was lost with its connection is asked for again, also if nothing else is told")
+    @Test("a join that was lost with its connection is asked for again, also if nothing else is reported")
     mutating func lostJoin() {
         _ = ask()
         #expect(machine.handle(.answered(1, .failure(.connectionRestarted)), now: now) == [])

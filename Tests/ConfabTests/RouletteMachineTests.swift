@@ -83,7 +83,7 @@ struct RouletteMachineTests {
         #expect(machine.currentMatch?.match == match)
     }
 
-    @Test("errors of an ended match are not told")
+    @Test("errors of an ended match are not reported")
     mutating func lateErrors() {
         let error = ConfabError(.mediaFailed, "The camera is in use.")
         #expect(machine.mediaFailed(error, in: match) == [.tell(.failed(error))])

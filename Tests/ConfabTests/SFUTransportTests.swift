@@ -126,7 +126,7 @@ struct SFUTransportTests {
         #expect(!side.handleTimeout(now: start).isEmpty)
     }
 
-    @Test("after two failed restarts the connection is replaced, and its mids are told again")
+    @Test("after two failed restarts the connection is replaced, and its mids are reported again")
     func replacing() {
         var side = connected()
         _ = report(.event(.state(.failed)), to: &side)
@@ -171,7 +171,7 @@ struct SFUTransportTests {
         #expect(side.nextTimeout == start + .seconds(10))
     }
 
-    @Test("a source that an engine cannot send is reported, and the connection goes on")
+    @Test("a source that an engine cannot send is reported, and the connection continues")
     func notReplaced() {
         var side = connected()
         let source = MediaSource(media: UnknownMedia())

@@ -106,7 +106,7 @@ struct SessionMediaTests {
         }
     }
 
-    @Test("a video without layers is sent while somebody watches it")
+    @Test("a video without layers is sent while a person watches it")
     func unwatched() async throws {
         let (server, publisher, _, engine) = try await exchange(.routed)
         defer { server.finish() }
@@ -152,7 +152,7 @@ struct SessionMediaTests {
         withExtendedLifetime(publisher) {}
     }
 
-    @Test("a connection that the server ends is replaced, and the stream is told again")
+    @Test("a connection that the server ends is replaced, and the stream is reported again")
     func endedByServer() async throws {
         let (server, publisher, subscriber, _) = try await exchange(.routed)
         defer { server.finish() }
@@ -178,8 +178,8 @@ struct SessionMediaTests {
             session: id, stream: subscriber.stream.id, videoPaused: true, reason: .slow)
         (change.warning, change.limited) = (true, true)
         server.post(.tell(.subscriptionChanged(change)))
-        for told in [MediaSubscriber.Event.videoPaused(.slow), .warning(true), .limited(true)] {
-            #expect(await events.next() == told)
+        for reported in [MediaSubscriber.Event.videoPaused(.slow), .warning(true), .limited(true)] {
+            #expect(await events.next() == reported)
         }
         server.post(.endMedia(.receive))
         var seen: Set<MediaSubscriber.Event> = []
@@ -351,7 +351,7 @@ struct SessionMediaTests {
                 await sender.disconnect()
                 #expect(await iteration.value == .ended(.clientDisconnected))
             }
-            // Closing a connection is work of the engine, which goes on after the release.
+            // Closing a connection is work of the engine, which continues after the release.
             try await until("all connections are closed") { engines.allSatisfy(\.open.isEmpty) }
             try await until("all is released") { core == nil && media == nil && publication == nil }
             server.finish()

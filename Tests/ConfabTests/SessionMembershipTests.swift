@@ -144,12 +144,12 @@ struct SessionMembershipTests {
         membership.begin(publishing: nil)
         try await until("the session is joined") { membership.session.status == .connected }
         membership.session.core.events.send(signal)
-        var told: [String] = []
+        var reported: [String] = []
         for await word in news {
-            told.append(word)
+            reported.append(word)
             if word == "lost" { break }
         }
-        #expect(told == ["slow_consumer", "lost"])
+        #expect(reported == ["slow_consumer", "lost"])
     }
 }
 
@@ -211,8 +211,8 @@ struct CaptureTests {
         try await waitForStop(of: engine.captured.last)
     }
 
-    @Test("a cancelled task does not wait for a room, and leaves its lobby")
-    func cancelledJoin() async throws {
+    @Test("a canceled task does not wait for a room, and leaves its lobby")
+    func canceledJoin() async throws {
         let server = LoopbackServer(.relayed)
         defer { server.finish() }
         let client = client(server, FakeEngine())

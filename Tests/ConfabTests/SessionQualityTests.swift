@@ -51,8 +51,8 @@ struct SessionQualityTests {
             }.last
         }
 
-        /// What the server was told about the video of the stream, in order.
-        var told: [Bool] {
+        /// What was reported to the server about the video of the stream, in order.
+        var reported: [Bool] {
             server.requests.compactMap { request in
                 if case .session(.update(let update)) = request { update.hasVideo } else { nil }
             }
@@ -84,7 +84,7 @@ struct SessionQualityTests {
         #expect(pair.preference == VideoPreference(width: 320, height: 240))
     }
 
-    @Test("a changed quality is told with its reason, at the publisher, at the subscriber and in the session")
+    @Test("a changed quality is reported with its reason, at the publisher, at the subscriber and in the session")
     func reasons() async throws {
         let pair = try await Pair(id)
         defer { pair.server.finish() }
@@ -107,7 +107,7 @@ struct SessionQualityTests {
         #expect(heard == [.streamQuality(stream, .poor, .loss), .streamQuality(stream, .good, nil)])
     }
 
-    @Test("a video that the network limits is told, and its statistics say why it is limited")
+    @Test("a video that the network limits is reported, and its statistics say why it is limited")
     func limitation() async throws {
         let pair = try await Pair(id)
         defer { pair.server.finish() }
@@ -150,7 +150,7 @@ struct SessionQualityTests {
         #expect(pair.server.requests.count { $0 == .media(.estimate) } == 3)
     }
 
-    @Test("the level of the audio is told while the application asks for it")
+    @Test("the level of the audio is reported while the application asks for it")
     func levels() async throws {
         let pair = try await Pair(id)
         defer { pair.server.finish() }
@@ -180,10 +180,10 @@ struct SessionQualityTests {
         #expect(await events.next() == .quality(.poor, .loss))
         #expect(await events.next() == .videoWarning(true))
         pair.clock.advance(by: .milliseconds(4999))
-        #expect(pair.told.isEmpty && pair.engines.0.open[0].sources.count == 2)
+        #expect(pair.reported.isEmpty && pair.engines.0.open[0].sources.count == 2)
         pair.clock.advance(by: .milliseconds(1))
         #expect(await events.next() == .videoStopped)
-        try await until("only audio is sent") { pair.engines.0.open[0].sources.count == 1 && pair.told == [false] }
+        try await until("only audio is sent") { pair.engines.0.open[0].sources.count == 1 && pair.reported == [false] }
         // What replaces the video waits too.
         try await pair.publisher.replaceVideo(with: FakeMedia())
         pair.judge(.good, nil)
@@ -191,11 +191,13 @@ struct SessionQualityTests {
         #expect(pair.engines.0.open[0].sources.count == 1)
         pair.clock.advance(by: AudioFallback.shortestPause)
         #expect(await events.next() == .videoResumed)
-        try await until("video is sent") { pair.engines.0.open[0].sources.count == 2 && pair.told == [false, true] }
+        try await until("video is sent") {
+            pair.engines.0.open[0].sources.count == 2 && pair.reported == [false, true]
+        }
         #expect(pair.publisher.hasVideo)
     }
 
-    @Test("without audio fallback, or when media is only late, a publisher goes on", arguments: [true, false])
+    @Test("without audio fallback, or when media is only late, a publisher continues", arguments: [true, false])
     func noFallback(isAsked: Bool) async throws {
         let pair = try await Pair(id, publishing: .init(audioFallback: isAsked))
         defer { pair.server.finish() }
@@ -205,7 +207,7 @@ struct SessionQualityTests {
         pair.clock.advance(by: AudioFallback.warning)
         pair.judge(.good, nil)
         #expect(await events.next() == .quality(.good, nil))
-        #expect(pair.told.isEmpty)
+        #expect(pair.reported.isEmpty)
     }
 
     @Test("without video, a network that is too slow for the audio warns of nothing")
@@ -233,9 +235,9 @@ struct SessionQualityTests {
         pair.clock.advance(by: AudioFallback.warning)
         #expect(await events.next() == .videoStopped)
         try await pair.publisher.setVideo(false)
-        #expect(!pair.told.contains(true))
+        #expect(!pair.reported.contains(true))
         try await pair.publisher.setVideo(true)
-        #expect(pair.told.last == true)
+        #expect(pair.reported.last == true)
         try await until("video is sent") { pair.engines.0.open[0].sources.count == 2 }
     }
 }

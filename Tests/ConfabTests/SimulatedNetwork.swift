@@ -236,7 +236,7 @@ final class SimulatedServer {
     /// How often each signal was carried out.
     private(set) var performed: [String: Int] = [:]
     /// The signals that were sent to each connection, in order, for each time that it joined.
-    private(set) var told: [ConnectionID: [[String]]] = [:]
+    private(set) var reported: [ConnectionID: [[String]]] = [:]
     private(set) var faults: [String] = []
     /// Whether the server knows more than one session.
     var knowsFeatures = false
@@ -278,20 +278,20 @@ final class SimulatedServer {
         switch message {
         case .session(.join(let join)):
             client.isJoined = true
-            told[client.id, default: []].append([])
+            reported[client.id, default: []].append([])
             var joined = SessionNotice.Joined()
             (joined.re, joined.session, joined.connection.id) = (re, join.session, client.id)
             joined.capabilities.publish = true
             joined.capabilities.subscribe = true
             joined.capabilities.signal = true
-            let told = knowsFeatures ? features.media.join(client, &joined, among: clients) : []
+            let reported = knowsFeatures ? features.media.join(client, &joined, among: clients) : []
             deliver(.session(.joined(joined)), to: client, send)
-            for (person, notice) in told { deliver(notice, to: person, send) }
+            for (person, notice) in reported { deliver(notice, to: person, send) }
         case .session(.leave(let leave)):
             client.isJoined = false
             deliver(.ok(.init(re: re)), to: client, send)
-            let told = knowsFeatures ? features.media.leave(leave.session, client, among: clients) : []
-            for (person, notice) in told { deliver(notice, to: person, send) }
+            let reported = knowsFeatures ? features.media.leave(leave.session, client, among: clients) : []
+            for (person, notice) in reported { deliver(notice, to: person, send) }
         case .session(.signal(let signal)):
             guard client.isJoined else {
                 let error = WireError(.notJoined, "Join first.")
@@ -300,7 +300,7 @@ final class SimulatedServer {
             let data = signal.data ?? ""
             performed[data, default: 0] += 1
             for member in clients where member.isJoined {
-                if let membership = told[member.id]?.indices.last { told[member.id]?[membership].append(data) }
+                if let membership = reported[member.id]?.indices.last { reported[member.id]?[membership].append(data) }
                 let notice = SessionNotice.Signal(session: signal.session, from: client.id, type: nil, data: data)
                 deliver(.session(.signal(notice)), to: member, send)
             }

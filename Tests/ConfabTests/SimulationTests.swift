@@ -74,7 +74,7 @@ private final class Participant: @unchecked Sendable {
         let next = String(entry.message.dropFirst("The connection is ".count).dropLast())
         if Self.edges[state]?.contains(next) != true { faults.append("\(name): \(state) became \(next)") }
         state = next
-        // A client that gave up its first connection is told to try again.
+        // A client that gave up its first connection is asked to try again.
         if next == "offline", !isOver { network.perform(in: 100...500) { [unowned self] in core.connectNow() } }
     }
 
@@ -202,7 +202,7 @@ struct SimulationTests {
             faults.append("\(person.name) has another history")
         }
         for (index, (part, membership)) in zip(heard, person.memberships).enumerated() {
-            let sent = membership.map { server.told[$0.connection]?[$0.number] ?? ["nothing"] } ?? []
+            let sent = membership.map { server.reported[$0.connection]?[$0.number] ?? ["nothing"] } ?? []
             if !sent.starts(with: part) { faults.append("\(person.name) heard \(part), but was sent \(sent)") }
             // The end of a stay may be lost with its connection. The last stay lasted until everything had arrived.
             if index == heard.count - 1, part != sent {

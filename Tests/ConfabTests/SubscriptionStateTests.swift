@@ -4,7 +4,7 @@ import Wire
 
 @testable import Confab
 
-@Suite("What a subscriber is told about its tracks") struct SubscriptionStateTests {
+@Suite("What is reported to a subscriber about its tracks") struct SubscriptionStateTests {
     private let audio = RemoteTrack(media: FakeRemote(.audio))
     private let video = RemoteTrack(media: FakeRemote(.video))
 
@@ -24,7 +24,7 @@ import Wire
         #expect(state.update(.connected, of: stream()) == nil)
     }
 
-    @Test("tracks that are found before the connection is there are told with it")
+    @Test("tracks that are found before the connection is there are reported with it")
     func tracksFirst() {
         var state = Subscription.State(options: .init())
         state.tracks = [.audio: audio, .video: video]
@@ -42,7 +42,7 @@ import Wire
         #expect(uninterested.update(.connected, of: stream()) == .connected)
     }
 
-    @Test("video that a stream has later is told once")
+    @Test("video that a stream has later is reported once")
     func videoLater() {
         let stream = stream(video: false)
         var state = Subscription.State(options: .init())
@@ -53,7 +53,7 @@ import Wire
         #expect(state.update(.connected, of: stream) == nil)
     }
 
-    @Test("a lost connection is told once, and again when media arrives")
+    @Test("a lost connection is reported once, and again when media arrives")
     func lost() {
         var state = Subscription.State(options: .init())
         state.tracks = [.audio: audio, .video: video]
@@ -65,7 +65,7 @@ import Wire
         #expect(state.update(.connected, of: stream()) == nil)
     }
 
-    @Test("who asks late is told that media and its first frame have arrived, in any order", arguments: [true, false])
+    @Test("an application that asks late gets media and its first frame, in any order", arguments: [true, false])
     func late(frameFirst: Bool) async {
         let subscription = Subscription(stream(), .init())
         subscription.state.withLock { $0.tracks = [.audio: audio, .video: video] }

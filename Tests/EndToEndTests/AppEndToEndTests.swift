@@ -134,7 +134,7 @@ struct AppEndToEndTests {
         }
     }
 
-    @Test("what is turned off before joining a room stays off, and the others are told of each change")
+    @Test("what is turned off before joining a room stays off, and the others are notified of each change")
     func mutedRoom() async throws {
         try await Self.withPhones(["Ada"]) { phones, server in
             let (room, guest) = (phones[0].app.room, Guest(server))

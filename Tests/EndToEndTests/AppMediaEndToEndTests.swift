@@ -6,7 +6,7 @@ import Testing
 
 /// Screens, cameras that are off, and what a host does.
 extension AppEndToEndTests {
-    @Test("a shared screen is seen beside the person, whose voice goes on, until a host stops it")
+    @Test("a shared screen is seen beside the person, whose voice continues, until a host stops it")
     func sharedScreen() async throws {
         try await Self.withPhones(["Ada"]) { phones, server in
             let (room, guest) = (phones[0].app.room, Guest(server))
@@ -105,7 +105,7 @@ extension AppEndToEndTests {
         }
     }
 
-    @Test("a file that somebody sends in a room is downloaded, and is gone from the device when the person leaves")
+    @Test("a file that a person sends in a room is downloaded, and is gone from the device when the person leaves")
     func fileInARoom() async throws {
         try await Self.withPhones(["Ada"]) { phones, server in
             let (ada, room) = (phones[0], phones[0].app.room)
@@ -141,7 +141,7 @@ extension AppEndToEndTests {
         }
     }
 
-    @Test("a person in a room is muted by a host, reacts, raises a hand, and lets somebody in")
+    @Test("a person in a room is muted by a host, reacts, raises a hand, and admits a person")
     func moderatedRoom() async throws {
         try await Self.withPhones(["Ada"]) { phones, server in
             let (ada, room) = (phones[0], phones[0].app.room)
@@ -149,12 +149,12 @@ extension AppEndToEndTests {
             settings.hasLobby = true
             let guest = Guest(server)
             let host = try await guest.client.rooms.join("garden", displayName: "Dee", settings: settings)
-            let (told, events) = (
+            let (reported, events) = (
                 host.events.makeAsyncIterator(), try #require(host.session).events.makeAsyncIterator()
             )
             room.roomName = "garden"
             room.join()
-            let knock = try await told.first("knock") { event -> RoomKnock? in
+            let knock = try await reported.first("knock") { event -> RoomKnock? in
                 if case .knock(let knock, isWaiting: true) = event { knock } else { nil }
             }
             try await ada.until("Ada waits") { room.status == .lobby }
@@ -173,7 +173,7 @@ extension AppEndToEndTests {
             try await host.react("🎉")
             try await ada.until("Ada sees it") { room.reactionText(of: room.members.first?.id) == "🎉" }
             room.react("👍")
-            let reaction = try await told.first("reaction") { event -> String? in
+            let reaction = try await reported.first("reaction") { event -> String? in
                 if case .reacted(knock.id, let text) = event { text } else { nil }
             }
             #expect(reaction == "👍")
@@ -254,7 +254,7 @@ extension AppEndToEndTests {
             }
             ada.app.calls.toggleScreen()
             let screen = try await events.arrival { $0.video != nil && $0.stream.id != camera.stream.id }
-            #expect(screen.audio != nil, "the voice goes on")
+            #expect(screen.audio != nil, "the voice continues")
             #expect(camera.stream.videoKind == .camera && screen.stream.videoKind == .screen)
             try await Self.expectFilm(in: screen.video)
             #expect(ada.app.calls.isCameraOff && ada.app.calls.isSharingScreen)

@@ -82,7 +82,7 @@ import Wire
         }
     }
 
-    @Test("what the server refuses is told with OpenTok's numbers, and the session goes on")
+    @Test("what the server refuses is reported with OpenTok's numbers, and the session continues")
     func refusals() async throws {
         try await TestServer.run { @MainActor server in
             let place = try OpenTokPlace(server, .routed)
@@ -173,7 +173,7 @@ import Wire
         }
     }
 
-    @Test("a lost connection is told as reconnecting")
+    @Test("a lost connection is reported as reconnecting")
     func reconnecting() async throws {
         try await TestServer.run { @MainActor server in
             let ada = OpenTokCaller(try OpenTokPlace(server, .routed))

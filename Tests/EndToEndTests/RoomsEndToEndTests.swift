@@ -68,7 +68,7 @@ struct RoomsEndToEndTests {
         var count = 0
         for await frame in source.frames {
             let number = try #require((0..<10).first { Frames.video($0).bytes == frame.bytes })
-            // A keyframe may come early, because somebody asked for it.
+            // A keyframe may come early, because a subscriber requested it.
             #expect(last.map { ($0 + 1) % 10 == number || number == 0 } ?? (number == 0))
             (last, count) = (number, count + 1)
             if count == 15 { return }

@@ -12,7 +12,7 @@ extension Hostile {
 
         @Test("a banned person is refused with 4403, with any of their tokens")
         func banned() async throws {
-            try await Attack(number: 9, name: "tokens of somebody banned", settings: Self.settings).run { server in
+            try await Attack(number: 9, name: "tokens of a banned person", settings: Self.settings).run { server in
                 let (forging, project) = (try await Forging(server), try server.project())
                 let person = try Person.arrive(port: server.port, token: forging.token(forging.userClaims("mallory")))
                 _ = try await server.command(["ban", "add", "\(project.identity(ofUser: "mallory"))"])

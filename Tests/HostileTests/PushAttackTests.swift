@@ -239,7 +239,7 @@ extension Hostile {
                 _ = try caller.hearEnd(call)
                 #expect(!server.log.contains("capability-of-ann"))
                 #expect(trap.caught() == 0)
-                return AttackOutcome(sent: "\(tally.total) verbs with somebody's endpoint", cameBack: tally.text)
+                return AttackOutcome(sent: "\(tally.total) verbs with another person's endpoint", cameBack: tally.text)
             }
         }
     }

@@ -131,7 +131,7 @@ extension Hostile {
                     }
                     let status = (try? socket.readAnswer().status) ?? 0
                     tally.count("\(status)")
-                    // A client that goes on sending may only see the reset.
+                    // A client that continues to send may only see the reset.
                     let isReset = status == 0 && taken > 0 && socket.isClosedByPeer(within: .seconds(10))
                     #expect(lie.statuses.contains(status) || isReset, "\(lie.framing): \(status)")
                     if lie.statuses == [413] {
@@ -167,15 +167,15 @@ extension Hostile {
             }
         }
 
-        @Test("a client that waits before it sends a file is told to send it only if it has the secret")
+        @Test("a client that waits before it sends a file may send it only if it has the secret")
         func waiting() async throws {
             try await Attack(number: 28, name: "uploads that wait", settings: Self.settings).run { server in
                 let (ann, files) = try Person.member("Tea", server)
                 let framing = "Content-Length: 3\r\nExpect: 100-continue"
                 var upload = try ann.announce(size: 3)
                 let owner = try server.begin(upload, framing)
-                let told = String(decoding: try owner.receive(until: Array("\r\n\r\n".utf8)), as: UTF8.self)
-                #expect(told.hasPrefix("HTTP/1.1 100 "), "\(told)")
+                let reported = String(decoding: try owner.receive(until: Array("\r\n\r\n".utf8)), as: UTF8.self)
+                #expect(reported.hasPrefix("HTTP/1.1 100 "), "\(reported)")
                 try owner.send("tea")
                 #expect(try owner.readAnswer().status == 204)
                 upload = try ann.announce(size: 3)

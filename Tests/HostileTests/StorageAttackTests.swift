@@ -10,7 +10,7 @@ import Glibc
 import Musl
 #endif
 
-/// Somebody who changes their name and blocks others, one request after the other, and remembers what the server answered.
+/// A person who changes their name and blocks others, one request after the other, and remembers what the server answered.
 private final class Keeper: Sendable {
     private struct Journal: Sendable {
         var identity: String?
@@ -114,7 +114,7 @@ extension Hostile {
         private static let keepers = 3
         private static let targets = 40
         private static let kills = 3
-        /// The messages of the pair that show that it goes on during a fault. They take about three seconds.
+        /// The messages of the pair that show that it continues during a fault. They take about three seconds.
         private static let messagesDuringFault = 400
 
         private static func keepers(_ server: ServerProcess, _ answers: Counter) throws -> [Keeper] {

@@ -16,7 +16,7 @@ struct CountersTests {
         return [large, small]
     }
 
-    @Test("layers are added up, and what is not sent is not told")
+    @Test("layers are added up, and what is not sent is not reported")
     func sums() throws {
         let sum = try #require(layers.sum(.video))
         #expect((sum.packets, sum.bytes, sum.lost) == (150, 110_000, 4))

@@ -333,7 +333,7 @@ final class SentDatagrams: DatagramSink {
         for change in 1...5 {
             let (ours, theirs) = (ICECredentials(using: &pair.random), ICECredentials(using: &pair.random))
             pair.controlling.restart(local: ours, remote: theirs)
-            #expect(pair.controlling.selectedPath == selected, "media goes on until there is another path")
+            #expect(pair.controlling.selectedPath == selected, "media continues until there is another path")
             for number in 0..<8 {
                 pair.controlling.add(network(change, number), priority: 1)
             }

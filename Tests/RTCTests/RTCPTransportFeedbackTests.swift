@@ -4,19 +4,19 @@ import Testing
 @testable import RTC
 
 /// An entry of a parsed feedback packet: a sequence number, and the arrival time in ticks of 250 µs.
-private struct Told: Equatable {
+private struct Reported: Equatable {
     var number: UInt16
     var ticks: Int64?
 }
 
-private func read(_ bytes: [UInt8]) -> [Told]? {
+private func read(_ bytes: [UInt8]) -> [Reported]? {
     parsing(bytes) { memory in
         guard var compound = RTCPCompound(memory), case .transportFeedback(let report) = compound.next() else {
             return nil
         }
-        var told: [Told] = []
-        report.forEachPacket { told.append(Told(number: $0, ticks: $1.map { $0.nanoseconds / 250_000 })) }
-        return told.count == report.statusCount ? told : nil
+        var reported: [Reported] = []
+        report.forEachPacket { reported.append(Reported(number: $0, ticks: $1.map { $0.nanoseconds / 250_000 })) }
+        return reported.count == report.statusCount ? reported : nil
     }
 }
 
@@ -74,17 +74,17 @@ private func read(_ bytes: [UInt8]) -> [Told]? {
         ])
     func padded(length: String, _ rest: String, _ count: Int) {
         let bytes = octets("af cd \(length)" + Self.head + "0007 000\(count) 000001 00" + rest)
-        let told = (0..<count).map { Told(number: UInt16(7 + $0), ticks: 256) }
-        #expect(read(bytes) == told)
+        let reported = (0..<count).map { Reported(number: UInt16(7 + $0), ticks: 256) }
+        #expect(read(bytes) == reported)
         // Also before another packet in the same datagram.
-        #expect(read(bytes + octets("80 c9 0001 00000007")) == told)
+        #expect(read(bytes + octets("80 c9 0001 00000007")) == reported)
     }
 
     @Test func feedbackIsNumberedAndContinuesWhereTheLastEnded() {
         var feedback = TransportFeedback()
         feedback.receive(65_534, at: .milliseconds(64))
         #expect(feedback.hasNews)
-        #expect(packets(of: &feedback).map { read($0) } == [[Told(number: 65_534, ticks: 256)]])
+        #expect(packets(of: &feedback).map { read($0) } == [[Reported(number: 65_534, ticks: 256)]])
         #expect(!feedback.hasNews)
         feedback.receive(1, at: .milliseconds(65))
         let next = packets(of: &feedback)
@@ -92,7 +92,8 @@ private func read(_ bytes: [UInt8]) -> [Told]? {
         #expect(
             next.map { read($0) } == [
                 [
-                    Told(number: 65_535, ticks: nil), Told(number: 0, ticks: nil), Told(number: 1, ticks: 260),
+                    Reported(number: 65_535, ticks: nil), Reported(number: 0, ticks: nil),
+                    Reported(number: 1, ticks: 260),
                 ]
             ])
     }
@@ -104,7 +105,9 @@ private func read(_ bytes: [UInt8]) -> [Told]? {
         _ = packets(of: &feedback)
         feedback.receive(11, at: .milliseconds(66))
         #expect(
-            packets(of: &feedback).map { read($0) } == [[Told(number: 11, ticks: 264), Told(number: 12, ticks: 260)]])
+            packets(of: &feedback).map { read($0) } == [
+                [Reported(number: 11, ticks: 264), Reported(number: 12, ticks: 260)]
+            ])
         feedback.receive(11, at: .milliseconds(90))
         feedback.receive(12, at: .milliseconds(90))
         #expect(packets(of: &feedback).isEmpty)
@@ -123,23 +126,23 @@ private func read(_ bytes: [UInt8]) -> [Told]? {
         let packets = feedback([(0, 256), (1, 256 + 32_767), (2, 256 + 32_767 + 32_768), (3, 256)])
         #expect(
             packets.map { read($0) } == [
-                [Told(number: 0, ticks: 256), Told(number: 1, ticks: 33_023)],
-                [Told(number: 2, ticks: 65_791)],
-                [Told(number: 3, ticks: 256)],
+                [Reported(number: 0, ticks: 256), Reported(number: 1, ticks: 33_023)],
+                [Reported(number: 2, ticks: 65_791)],
+                [Reported(number: 3, ticks: 256)],
             ])
     }
 
     @Test func theReferenceTimeWrapsAfter24Bits() throws {
         let wrap = Int64(1) << 32
-        let told = try #require(feedback([(0, wrap - 1), (1, wrap + 1)]).first.flatMap(read))
+        let reported = try #require(feedback([(0, wrap - 1), (1, wrap + 1)]).first.flatMap(read))
         // The highest 24-bit value is read as -1, which is just before the origin.
-        #expect(told == [Told(number: 0, ticks: -1), Told(number: 1, ticks: 1)])
+        #expect(reported == [Reported(number: 0, ticks: -1), Reported(number: 1, ticks: 1)])
         #expect(feedback([(0, -5), (1, -3)]).count == 1)
     }
 
     @Test func aJumpBeyondTheWindowStartsOver() throws {
         let packets = feedback([(0, 256), (1, 257), (20_000, 258)])
-        #expect(packets.map { read($0) } == [[Told(number: 20_000, ticks: 258)]])
+        #expect(packets.map { read($0) } == [[Reported(number: 20_000, ticks: 258)]])
     }
 
     @Test func onlyTheWindowIsRemembered() throws {
@@ -148,8 +151,8 @@ private func read(_ bytes: [UInt8]) -> [Told]? {
             feedback.receive(UInt16(number), at: MediaTime(nanoseconds: Int64(number) * 250_000))
         }
         let packets = packets(of: &feedback)
-        let told = packets.compactMap(read).flatMap(\.self)
-        #expect(told == (11_808..<20_000).map { Told(number: UInt16($0), ticks: Int64($0)) })
+        let reported = packets.compactMap(read).flatMap(\.self)
+        #expect(reported == (11_808..<20_000).map { Reported(number: UInt16($0), ticks: Int64($0)) })
         #expect(packets.allSatisfy { $0.count <= TransportFeedback.maxBytes })
     }
 
@@ -179,7 +182,7 @@ private struct LossyTransport {
     private var first: Int64?
     /// The time of each packet's first arrival, by sequence number.
     var arrived: [Int64: Int64] = [:]
-    var told: [Int64: Int64?] = [:]
+    var reported: [Int64: Int64?] = [:]
 
     init(seed: UInt64) {
         random = SeededGenerator(seed: seed)
@@ -210,12 +213,12 @@ private struct LossyTransport {
         while feedback.hasNews {
             let bytes = written { _ = feedback.writeFeedback(sender: 1, media: 2, to: &$0) }
             guard bytes.count <= TransportFeedback.maxBytes else { return "\(bytes.count) bytes" }
-            guard let told = read(bytes) else { return "not read" }
-            for one in told {
+            guard let reported = read(bytes) else { return "not read" }
+            for one in reported {
                 let place = number + Int64(Int16(bitPattern: one.number &- UInt16(truncatingIfNeeded: number)))
                 if place > number { return "\(place) was never sent" }
-                if let before = self.told[place], let before, before != one.ticks { return "\(place) moved" }
-                self.told[place] = .some(one.ticks)
+                if let before = self.reported[place], let before, before != one.ticks { return "\(place) moved" }
+                self.reported[place] = .some(one.ticks)
             }
         }
         return nil
@@ -232,10 +235,10 @@ private struct LossyTransport {
                 if let wrong = transport.report() { return #expect(Bool(false), "seed \(seed): \(wrong)") }
             }
             for (number, ticks) in transport.arrived {
-                let told = transport.told[number] ?? nil
-                #expect(told == ticks, "seed \(seed): \(number)")
+                let reported = transport.reported[number] ?? nil
+                #expect(reported == ticks, "seed \(seed): \(number)")
             }
-            let lost = transport.told.filter { $0.value == nil }.keys
+            let lost = transport.reported.filter { $0.value == nil }.keys
             #expect(lost.allSatisfy { transport.arrived[$0] == nil }, "seed \(seed)")
         }
     }

@@ -14,8 +14,8 @@ struct BotConversationTests {
         var plain = Conversation(saying: nil)
         #expect(
             plain.greeting(now: time(0)) == "[bot] Hello! I am a bot: I play a video and repeat what you write.")
-        var told = Conversation(saying: "Look at the film.")
-        #expect(told.greeting(now: time(0))?.hasSuffix("what you write. Look at the film.") == true)
+        var custom = Conversation(saying: "Look at the film.")
+        #expect(custom.greeting(now: time(0))?.hasSuffix("what you write. Look at the film.") == true)
     }
 
     @Test("echoes a message on one line, shortened")
@@ -63,7 +63,7 @@ struct BotTurnsTests {
         #expect(await !turns.tryTaking(1))
     }
 
-    @Test("leave the queue when they are cancelled")
+    @Test("leave the queue when they are canceled")
     func cancelled() async {
         let turns = RouletteTurns()
         #expect(await turns.take(1))

@@ -101,7 +101,7 @@ struct BotPlaybackTests {
         #expect(sent[0].isKeyframe)
     }
 
-    @Test("a simulcast layer goes on without a pause after a requested keyframe")
+    @Test("a simulcast layer continues without a pause after a requested keyframe")
     func layerKeyframe() throws {
         var playback = Playback(
             try clip(video(frames: 40, keyframes: 10)), beginning: Self.start, maxHold: .zero)

@@ -93,13 +93,13 @@ struct LayerChoiceTests {
         var (announcement, demand) = (LayerAnnouncement(), LayerDemand())
         var now = MediaTime(nanoseconds: 0)
         let stream = Key(high: 1, low: 1)
-        var told = 0
+        var reported = 0
         for _ in 0..<50 * 60 {
             demand.wanted = UInt8.random(in: 0..<16, using: &random)
-            if announcement.next(for: stream, demand, now: now) != nil { told += 1 }
+            if announcement.next(for: stream, demand, now: now) != nil { reported += 1 }
             now = now + Router.interval
         }
-        #expect(told < 60 * 4, "seed \(seed): \(told) in a minute")
+        #expect(reported < 60 * 4, "seed \(seed): \(reported) in a minute")
         demand.wanted = 0
         now = now + .seconds(2)
         #expect(announcement.next(for: stream, demand, now: now)?.layers == 0)

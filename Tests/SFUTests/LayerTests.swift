@@ -131,7 +131,7 @@ struct LayerTests {
         call.prefer(0, 320, 180)
         call.room.run(100)
         #expect(call.wanted.last == ["q"])
-        let told = call.wanted.count
+        let reported = call.wanted.count
         call.prefer(1, 1280, 720)
         call.room.run(100)
         #expect(call.wanted.last?.contains("f") ?? false)
@@ -142,7 +142,7 @@ struct LayerTests {
         #expect(call.wanted.last == ["q"])
         call.watchers[0].unsubscribe(from: call.publisher)
         call.room.run(3000)
-        #expect(call.wanted.last == [] && call.wanted.count <= told + 4, "\(call.wanted)")
+        #expect(call.wanted.last == [] && call.wanted.count <= reported + 4, "\(call.wanted)")
     }
 
     @Test("a layer that was turned off for lack of subscribers returns with the first subscriber")

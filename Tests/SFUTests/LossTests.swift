@@ -134,7 +134,7 @@ import Testing
         clients[0].subscribe(to: clients[1])
         room.run(1000)
         let before = room.router.counters.keyframesRequested
-        // From now on, only packets from the middle of frames arrive.
+        // After this, only packets from the middle of frames arrive.
         let camera = try #require(clients[1].camera)
         camera.isOn = false
         clients[0].unsubscribe(from: clients[1])

@@ -70,7 +70,7 @@ struct LoudestAudioTests {
             return try (0..<4).map { try watcher.audio($0).arrivals.count > before[$0] }
         }
         #expect(try heard(500) == [true, true, false, false])
-        // Somebody else begins to talk, and is heard within a tenth of a second.
+        // Another person begins to talk, and is heard within a tenth of a second.
         publishers[3].microphone?.level = 20
         room.run(120)
         #expect(try heard(60)[3])

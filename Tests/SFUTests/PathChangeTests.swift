@@ -98,7 +98,7 @@ struct PathChangeTests {
             }
         }
         #expect(room.server.sink.sentBytes[other] == nil)
-        // Somebody on the way takes reports and sends them on from elsewhere: only checks go there, and nobody answers them.
+        // An attacker on the path takes reports and sends them on from elsewhere: only checks go there, and nobody answers them.
         let taken = reports(3000, areLost: true)
         try #require(taken.count >= 2)
         for copy in taken {
@@ -122,7 +122,7 @@ struct PathChangeTests {
         room.run(1000)
         let send = try #require(clients[1].send)
         let other = TransportAddress(v4: 0x0909_0909, port: 9)
-        // Copies of packets that arrived, and packets with the publisher's SSRC that somebody else made.
+        // Copies of packets that arrived, and packets with the publisher's SSRC that an attacker made.
         var copies: [[UInt8]] = []
         room.network.filter = { bytes, from, _ in
             if from == send.address, (128...191).contains(bytes[0]) { copies.append(bytes) }
@@ -140,7 +140,7 @@ struct PathChangeTests {
             }
         }
         #expect(room.server.sink.sentBytes[other] == nil)
-        // Somebody on the way takes packets and sends them on from elsewhere: only checks go there, and nobody answers them.
+        // An attacker on the path takes packets and sends them on from elsewhere: only checks go there, and nobody answers them.
         room.network.filter = { bytes, from, to in
             guard from == send.address, (128...191).contains(bytes[0]), bytes[1] < 192 || bytes[1] > 223 else {
                 return true

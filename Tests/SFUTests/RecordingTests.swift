@@ -88,7 +88,7 @@ struct RecordingTests {
         #expect(after.audio.count > 40)
     }
 
-    @Test("the largest layer within the height is recorded, and the publisher is told to send it")
+    @Test("the largest layer within the height is recorded, and the publisher is asked to send it")
     func layers() throws {
         let camera = try SimulatedLayers(watchers: 1)
         let ring = ring

@@ -49,7 +49,7 @@ struct SqueezedSubscriberTests {
     }
 
     @Test(
-        "sees the large picture move all the time, also while somebody else speaks and little else fits",
+        "sees the large picture move all the time, also while another person speaks and little else fits",
         arguments: 1...2 as ClosedRange<UInt64>)
     func large(seed: UInt64) throws {
         let gallery = try SimulatedGallery(seed: seed, publishers: 4)
@@ -73,11 +73,11 @@ struct SqueezedSubscriberTests {
         #expect(still.isEmpty)
     }
 
-    @Test("is told that its network limits the videos, and when it no longer does")
+    @Test("is notified that its network limits the videos, and when it no longer does")
     func limited() throws {
         let gallery = try SimulatedGallery(seed: 3)
         let room = gallery.room
-        /// Whether each video is limited, as last told to each watcher.
+        /// Whether each video is limited, as last reported to each watcher.
         func limits(_ watcher: Int) -> [Key: Bool] {
             var latest: [Key: Bool] = [:]
             for case .subscriptionChanged(let change) in room.server.events

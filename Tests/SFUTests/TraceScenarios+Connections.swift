@@ -23,7 +23,7 @@ extension TraceScenario {
         try end(room, clients)
     }
 
-    /// Addresses change, media comes from an address where nobody answers, and somebody sends garbage.
+    /// Addresses change, media comes from an address where nobody answers, and an attacker sends garbage.
     private func move(_ room: RecordedRoom, _ clients: [SimulatedClient]) throws {
         let (send, receive) = (try #require(clients[1].send), try #require(clients[0].receive))
         room.note("the publisher moves")

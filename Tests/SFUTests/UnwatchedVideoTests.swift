@@ -4,7 +4,7 @@ import Testing
 
 @testable import SFU
 
-/// What publishers of a video without layers are told: whether anybody watches it, and in which codec.
+/// What is reported to publishers of a video without layers: whether anybody watches it, and in which codec.
 @Suite("Videos without layers")
 struct UnwatchedVideoTests {
     private let vp8 = Codec(.vp8, payloadType: 96, rtxPayloadType: 97)
@@ -32,21 +32,21 @@ struct UnwatchedVideoTests {
             #expect(publisher.wanted.last?.isVideoWanted == false)
             watcher.subscribe(to: publisher)
             let from = room.network.now
-            let isTold = room.network.run(for: .seconds(1)) { publisher.wanted.last?.isVideoWanted == true }
+            let isReported = room.network.run(for: .seconds(1)) { publisher.wanted.last?.isVideoWanted == true }
             camera.askForKeyframe()
             camera.isOn = true
             let slot = try watcher.video()
             slot.forgetArrivals()
             let isSeen = room.network.run(for: .seconds(1)) { slot.frames.contains { $0.isKeyframe && $0.isComplete } }
             let time = (room.network.now - from).milliseconds
-            #expect(isTold && isSeen && time < 200, "round \(round): \(time) ms")
+            #expect(isReported && isSeen && time < 200, "round \(round): \(time) ms")
             watcher.unsubscribe(from: publisher)
             room.run(2500)
         }
         #expect(publisher.wanted.count == 7)
     }
 
-    @Test("that somebody watches from the start need no message")
+    @Test("that a person watches from the start need no message")
     func watched() throws {
         let room = try SimulatedRoom()
         let clients = try room.clients(2)
@@ -55,7 +55,7 @@ struct UnwatchedVideoTests {
         #expect(clients[1].wanted == [])
     }
 
-    @Test("are wanted in the next stream over the same transceivers, whatever the publisher was told before")
+    @Test("are wanted in the next stream over the same transceivers, whatever was reported to the publisher before")
     func nextStream() throws {
         let room = try SimulatedRoom()
         let clients = try room.clients(2)

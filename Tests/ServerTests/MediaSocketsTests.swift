@@ -163,7 +163,7 @@ struct MediaSocketsTests {
         SocketOptions.stampArrivals(socket)
         let io = try #require(BatchedDatagrams(probing: socket))
         let own = TransportAddress(v4: 0x7f00_0001, port: try #require(SocketOptions.port(of: socket)))
-        // Until the system has noticed that somebody wants the times, it notes none.
+        // Until the system has noticed that a program wants the times, it notes none.
         var times: [MediaTime] = []
         for _ in 0..<2 {
             send("x", from: socket, to: own, io)

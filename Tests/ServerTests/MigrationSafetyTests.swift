@@ -133,7 +133,7 @@ import Wire
             #expect(error?.message.contains("1 MiB of free space") == true, "\(String(describing: error))")
             #expect(try copies(directory).isEmpty)
             #expect(try schema(file(directory)).count == Self.oldVersion)
-            // With space it goes on where it stopped.
+            // With space it continues where it stopped.
             try await open(directory, MigrationSafety()).close()
             #expect(try copies(directory).count == 1)
         }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Server
 
-@Suite("What a supervisor is told", .ownThreads, .timeLimit(.minutes(3))) struct SupervisionTests {
+@Suite("What is reported to a supervisor", .ownThreads, .timeLimit(.minutes(3))) struct SupervisionTests {
     /// The supervisor's side: a datagram socket. A thread of its own reads it all the time, because the kernel keeps few datagrams
     /// and drops the others.
     private final class Listener: Sendable {

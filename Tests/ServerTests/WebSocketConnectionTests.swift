@@ -155,7 +155,7 @@ extension WebSocketConnection.Event {
             .arrives(text("late"), ping, close, gives: "close answered"), .on(.drop, gives: "close"),
             .on(.inactive, gives: "disconnected")),
         WebSocketScript(
-            "a peer that goes on sending after our close frame is disconnected",
+            "a peer that continues to send after our close frame is disconnected",
             .on(.close(.tooMany, ""), gives: "send close 4429 ", "flush", "closeLater"),
             .arrives([UInt8](repeating: 0xF1, count: WebSocketConnection.bytesAfterClose)),
             .arrives([0xF1], gives: "close"), .arrives([0xF1]), .on(.inactive, gives: "disconnected")),

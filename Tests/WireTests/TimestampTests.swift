@@ -31,7 +31,7 @@ import Wire
         #expect(latest.seconds == Int64.max / 1000)
     }
 
-    @Test func wholeMillisecondsRoundTowardsZeroAndSaturate() {
+    @Test func wholeMillisecondsRoundTowardZeroAndSaturate() {
         #expect(Duration.microseconds(1999).wholeMilliseconds == 1)
         #expect(Duration.microseconds(-1999).wholeMilliseconds == -1)
         #expect(Duration.seconds(Int64.max).wholeMilliseconds == .max)

@@ -112,7 +112,7 @@ private final class IdleSocket: ChannelInboundHandler {
     func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
 }
 
-/// Somebody at another address, who again and again connects, asks for `/health`, and waits for a welcome.
+/// A client at another address that repeatedly connects, requests `/health`, and waits for a welcome.
 ///
 /// The class is `@unchecked Sendable` because its state is used only on its loop.
 final class Visitor: @unchecked Sendable {

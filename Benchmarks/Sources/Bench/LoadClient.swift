@@ -127,7 +127,7 @@ final class LoadClient: ChannelInboundHandler, @unchecked Sendable {
         return promise.futureResult
     }
 
-    /// Sends messages in one write without keeping them. From now on the client only counts what it receives: it does not read
+    /// Sends messages in one write without keeping them. Afterwards the client only counts what it receives: it does not read
     /// or acknowledge messages, so that a flood costs the sender little.
     ///
     /// - Returns: false if nothing was sent, because the server has not yet read what was sent before.

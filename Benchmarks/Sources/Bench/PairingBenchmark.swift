@@ -92,7 +92,7 @@ struct PairingBenchmark {
         let id = IdentityID.random(using: &generator)
 
         return PoolEntry(
-            identity: id, interests: ["stamps \(interest)"], name: "Somebody",
+            identity: id, interests: ["stamps \(interest)"], name: "Ada",
             address: "10.\(id.low & 255).\(id.high >> 8 & 255).\(id.high & 255)"
         )
     }

@@ -274,7 +274,7 @@ struct Crowd {
                 "a legacy client got a second partner without requesting one")
             (seats[seat].isPaired, seats[seat].hasAsked) = (true, false)
         case .string("disconnectPartner"):
-            try require(seats[seat].isPaired, "a legacy client without a partner is told that its partner left")
+            try require(seats[seat].isPaired, "a legacy client without a partner is notified that its partner left")
             seats[seat].isPaired = false
         default: break
         }

@@ -37,8 +37,8 @@ extension FuzzTarget {
 
     /// Checks that the other end can parse the error about a rejected message, because errors are sent too.
     private static func checkRefusal(_ refusal: UnreadableMessage) throws(BrokenProperty) {
-        let told = Envelope(seq: 1, message: ServerMessage.error(ServerMessage.Failure(refusal.error, re: refusal.seq)))
-        let again = try? Envelope<ServerMessage>.decode(told.encode())
-        try require(again == told, "the other end cannot parse the error \(refusal)")
+        let sent = Envelope(seq: 1, message: ServerMessage.error(ServerMessage.Failure(refusal.error, re: refusal.seq)))
+        let again = try? Envelope<ServerMessage>.decode(sent.encode())
+        try require(again == sent, "the other end cannot parse the error \(refusal)")
     }
 }

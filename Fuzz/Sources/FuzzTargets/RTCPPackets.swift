@@ -70,15 +70,15 @@ extension FuzzTarget {
     }
 
     private static func check(_ report: TransportFeedbackReport, most: Int) throws(BrokenProperty) {
-        var told = 0
+        var found = 0
         var arrived = 0
         report.forEachPacket { _, arrival in
-            told += 1
+            found += 1
             if arrival != nil { arrived += 1 }
         }
         try require(
-            told == report.statusCount, "the report contains \(told) packets but announces \(report.statusCount)")
-        try require(told <= TransportFeedbackReport.maxStatuses, "\(told) packets are reported")
+            found == report.statusCount, "the report contains \(found) packets but announces \(report.statusCount)")
+        try require(found <= TransportFeedbackReport.maxStatuses, "\(found) packets are reported")
         try require(arrived <= most, "\(arrived) packets arrived, but there are \(most) bytes")
     }
 

@@ -81,7 +81,7 @@ extension CallCoordinator {
             let callID = call.callID
         else { return }
         let video = usesCamera(call)
-        change(slot) { ($0.isSent, $0.runsCamera, $0.toldVideo) = (true, video, video) }
+        change(slot) { ($0.isSent, $0.runsCamera, $0.reportedVideo) = (true, video, video) }
         out.append(.send(.accept(callID, video: video)))
     }
 

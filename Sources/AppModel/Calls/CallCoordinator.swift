@@ -139,8 +139,8 @@ public struct CallCoordinator: Equatable, Sendable {
         }
         let (uses, shows) = (usesCamera(call), shows(call))
         if uses != call.runsCamera { out.append(.send(.setVideo(uses))) }
-        if shows != call.toldVideo { out.append(.send(.update(callID, video: shows))) }
-        change(.current) { ($0.runsCamera, $0.toldVideo) = (uses, shows) }
+        if shows != call.reportedVideo { out.append(.send(.update(callID, video: shows))) }
+        change(.current) { ($0.runsCamera, $0.reportedVideo) = (uses, shows) }
     }
 
     // MARK: Reports

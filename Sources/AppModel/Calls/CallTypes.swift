@@ -92,7 +92,7 @@ public struct CoordinatedCall: Equatable, Sendable {
     /// The video state that was last sent to the camera.
     var runsCamera: Bool
     /// The video state that was last sent to the server.
-    var toldVideo: Bool
+    var reportedVideo: Bool
 
     /// The id of the system's answer or start action, kept until the server confirms the answer or start; nil if there
     /// is none.
@@ -111,7 +111,7 @@ public struct CoordinatedCall: Equatable, Sendable {
     init(id: SystemCallID, direction: Direction, person: Person?, video: Bool) {
         (self.id, self.direction, self.person, self.video) = (id, direction, person, video)
         phase = direction == .incoming ? .reported : .placing
-        (sendsVideo, runsCamera, toldVideo) = (video, video, video)
+        (sendsVideo, runsCamera, reportedVideo) = (video, video, video)
     }
 
     /// Whether the session of the call is being joined again after the connection was replaced.

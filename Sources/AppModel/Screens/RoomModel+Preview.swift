@@ -1,4 +1,4 @@
-/// Shows the user's own camera before joining.
+/// Shows the user's camera before joining.
 extension RoomModel {
     /// Opens the devices, after requesting the permissions, and shows the self-view. No one else can see it yet.
     public func preview() {

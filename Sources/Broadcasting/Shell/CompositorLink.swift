@@ -73,7 +73,7 @@ final class CompositorLink: Sendable {
         work.signal()
     }
 
-    /// Waits until everything was read that the compositor has written, also in a task that was cancelled.
+    /// Waits until everything was read that the compositor has written, also in a task that was canceled.
     func waitUntilRead() async {
         let isRead = isRead
         await Task { for await _ in isRead {} }.value

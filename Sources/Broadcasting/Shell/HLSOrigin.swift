@@ -179,7 +179,7 @@ public final class HLSOrigin: Sendable {
         }
     }
 
-    /// Decides about a request, and waits for the answer. A request whose task is cancelled is forgotten.
+    /// Decides about a request, and waits for the answer. A request whose task is canceled is forgotten.
     private func decide(
         _ decision: (inout State, UInt64, Timestamp) -> BlockingReloads.Answer
     ) async -> BlockingReloads.Answer {

@@ -6,7 +6,7 @@
 /// The shell asks ``acts(at:)`` before each run of the rules. It calls ``tick(at:)`` at ``nextWakeUp``, sends the renewals, and
 /// passes on the answers. A node that does not act is *frozen*: events wait, and media flows.
 public struct Lease: Sendable {
-    /// What a node may do. From `frozen` a life goes on to `acting` and back, or to `fenced`, which is final.
+    /// What a node may do. From `frozen` a life changes to `acting` and back, or to `fenced`, which is final.
     public enum State: Hashable, Sendable {
         /// No renewal is valid. A life begins in this state.
         case frozen
@@ -20,7 +20,7 @@ public struct Lease: Sendable {
     public enum Effect: Hashable, Sendable {
         /// Send ``Ledger/renew(_:)``, and pass on the answer with this number.
         case renew(number: UInt64)
-        /// Events wait from now on. The life had acted before.
+        /// Events have to wait. The life had acted before.
         case froze
         /// The events that waited are handled now.
         case thawed

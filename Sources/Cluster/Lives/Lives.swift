@@ -3,7 +3,7 @@
 /// Suspicion costs nothing here. Nodes do not watch each other; each looks at the ledger every second, and sooner when a lease is
 /// about to expire. The conditions for a fence are checked again by the ledger, so that it does not matter who tries, or how late.
 ///
-/// The ledger's clock is a wall clock, so somebody may set it. If it is set forward, every lease looks expired. So this node relies on
+/// The ledger's clock is a wall clock, so an operator may set it. If it is set forward, every lease looks expired. So this node relies on
 /// a view only if it has watched the clock for ``Terms/settlingOfServer`` without a gap, and the clock ran as fast as its own.
 public struct Lives: Sendable {
     /// What the shell has to do.
@@ -53,12 +53,12 @@ public struct Lives: Sendable {
     private var compared: Look?
     /// Since when the ledger's clock has been watched without a gap or a step.
     private var steadySince: Instant?
-    /// The lives whose end has been told, with their heirs.
-    private var told: [NodeTag: NodeTag?] = [:]
+    /// The lives whose end has been reported, with their heirs.
+    private var reported: [NodeTag: NodeTag?] = [:]
     /// The look that is open.
     private var open: (number: UInt64, requested: Instant)?
     private var lastNumber: UInt64 = 0
-    /// The lives that were seen unfenced, and whose end has not been told.
+    /// The lives that were seen unfenced, and whose end has not been reported.
     private var expected: Set<NodeTag> = []
     private let former: NodeTag?
 
@@ -118,7 +118,7 @@ public struct Lives: Sendable {
     ///
     /// - Parameter heard: when this node last heard that the life existed, for example from its entry in Redis.
     public func standing(of life: NodeTag, heard: Instant) -> Standing {
-        if told[life] != nil || life == former { return .ended }
+        if reported[life] != nil || life == former { return .ended }
         guard let last else { return .unclear }
         if let row = last.view.lives.first(where: { $0.tag == life }) { return row.isUnfenced ? .living : .unclear }
         return last.requested >= heard ? .ended : .unclear
@@ -143,7 +143,7 @@ public struct Lives: Sendable {
     }
 
     private mutating func judge(_ view: LedgerView, acting: Bool) -> [Effect] {
-        var effects = tellEnds(view)
+        var effects = reportEnds(view)
         guard acting else { return effects }
         if view.age >= Terms.settlingOfServer {
             for life in view.lives where life.tag != tag && life.isExpired { effects.append(.fence(life.tag)) }
@@ -160,14 +160,14 @@ public struct Lives: Sendable {
         view.lives.contains { $0.tag == tag && $0.epoch == epoch.number }
     }
 
-    /// Tells which lives have ended, each once for each heir.
-    private mutating func tellEnds(_ view: LedgerView) -> [Effect] {
+    /// Reports which lives have ended, each once for each heir.
+    private mutating func reportEnds(_ view: LedgerView) -> [Effect] {
         let rows = Dictionary(view.lives.map { ($0.tag, $0) }) { first, _ in first }
         var effects: [Effect] = []
-        for life in view.lives where life.tag != tag && (life.isVoid || told[life.tag] != nil) {
+        for life in view.lives where life.tag != tag && (life.isVoid || reported[life.tag] != nil) {
             let heir = Self.lastHeir(of: life, in: rows)
-            if let known = told[life.tag], known == heir { continue }
-            told[life.tag] = .some(heir)
+            if let known = reported[life.tag], known == heir { continue }
+            reported[life.tag] = .some(heir)
             expected.remove(life.tag)
             effects.append(.nodeLost(life.tag, heir: heir))
         }
@@ -176,7 +176,7 @@ public struct Lives: Sendable {
             if missing != tag { effects.append(.nodeLost(missing, heir: nil)) }
         }
         // Lives that are no longer in the view have ended, as standing(of:heard:) says.
-        told = told.filter { rows[$0.key] != nil }
+        reported = reported.filter { rows[$0.key] != nil }
         return effects
     }
 

@@ -51,7 +51,7 @@ public enum PlaceReply: Hashable, Sendable {
 ///
 /// In Redis the epoch is the key `epoch`, and each claim is a key `place:<kind>:<id>`, all behind one prefix.
 public struct PlaceStore: Hashable, Sendable {
-    /// The number of the epoch in which claims are accepted. Nil until somebody registers.
+    /// The number of the epoch in which claims are accepted. Nil until a life registers.
     public private(set) var epoch: UInt64?
     /// Who has which place.
     public private(set) var claims: [PlaceKey: PlaceClaim] = [:]

@@ -1,7 +1,7 @@
 /// Judges the entries that other lives post to this one: each is handled once, in order, and without a gap.
 ///
-/// The positions of entries are authenticated. So an entry that somebody stores a second time has a position that was seen before,
-/// and one that somebody removed is noticed as a gap. Who can write into Redis can stop a cluster, but not repeat what was said.
+/// The positions of entries are authenticated. So an entry that an attacker stores a second time has a position that was seen before,
+/// and one that an attacker removed is noticed as a gap. An attacker who can write to Redis can stop a cluster, but not replay it.
 public struct PostInbox: Sendable {
     /// What the shell has to do with an entry.
     public enum Effect: Hashable, Sendable {

@@ -6,7 +6,7 @@
 /// the receiver notices the gap and asks for a new series.
 ///
 /// One command is under way at a time. It appends a batch of entries, all or none, so the order holds for all receivers together:
-/// what somebody posts because of an entry comes after that entry, everywhere.
+/// what a life posts because of an entry comes after that entry, everywhere.
 public struct PostOutbox: Sendable {
     /// What the shell has to do.
     public enum Effect: Hashable, Sendable {

@@ -54,7 +54,7 @@ package final class ChildProcess: Sendable {
 
     private let state = Mutex(State.waiting)
 
-    /// Runs a command. If the task is cancelled, the child is killed.
+    /// Runs a command. If the task is canceled, the child is killed.
     ///
     /// - Parameters:
     ///   - executable: a path.

@@ -22,7 +22,7 @@ extension ComposeJob {
     ///   - index: the number of the chunk.
     ///   - now: the time of day, by the clock of the recorder.
     ///   - finder: finds ffmpeg. Use the same one for all chunks.
-    /// - Throws: `ComposeError`, or `CancellationError` if the task is cancelled.
+    /// - Throws: `ComposeError`, or `CancellationError` if the task is canceled.
     public func compose(
         chunk index: Int, at now: Timestamp, finder: FFmpegFinder = FFmpegFinder()
     ) async throws -> Step {

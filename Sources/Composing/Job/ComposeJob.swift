@@ -57,7 +57,7 @@ public struct ComposeJob: Sendable {
     /// Composes the archive.
     ///
     /// - Parameter progress: called after each second or so, in no particular thread.
-    /// - Throws: `ComposeError`, or `CancellationError` if the task is cancelled.
+    /// - Throws: `ComposeError`, or `CancellationError` if the task is canceled.
     public func run(progress: @escaping @Sendable (Progress) -> Void = { _ in }) async throws -> Result {
         let path = output ?? "\(folder)/\(ArchiveFileName.composed)"
         guard FileManager.default.fileExists(atPath: "\(folder)/\(ArchiveFileName.log)") else {

@@ -54,6 +54,8 @@ struct JobFiles: Sendable {
     func unlock() {
         guard let lock else { return }
         if names == ["lock"] { removeWork() }
+        // Closing is not enough: a child that another thread has just forked has a copy until it starts its program.
+        flock(lock, LOCK_UN)
         close(lock)
     }
 

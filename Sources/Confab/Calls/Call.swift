@@ -54,7 +54,7 @@ public struct Call: Hashable, Sendable, Identifiable {
     var rejoinUntil: Timestamp?
     var session: SessionID?
     /// The value of ``sendsVideo`` that was last reported to the other person; nil if none was reported.
-    var toldVideo: Bool?
+    var reportedVideo: Bool?
 }
 
 /// How a call ended for this person.

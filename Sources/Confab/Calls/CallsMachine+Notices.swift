@@ -32,7 +32,7 @@ extension CallsMachine {
         var call = Call(
             id: placed.call, isOutgoing: true, person: Person(placed.person), isVideo: placed.video, state: .ringing,
             sendsVideo: placing.video)
-        (call.ringDeadline, call.toldVideo) = (deadline, placing.video)
+        (call.ringDeadline, call.reportedVideo) = (deadline, placing.video)
         calls.append(call)
         // Turn the local video on or off as this call requires. The local video may be on although the call has none.
         return [.perform(.sendVideo(call.id, placing.video)), .tell(.changed(call))]
@@ -115,9 +115,9 @@ extension CallsMachine {
         // state.
         guard let call = call(id), call.session != admission.session else { return [] }
         let left: [Effect] = call.session == nil ? [] : [.perform(.leave(id, isLost: false))]
-        _ = change(id) { ($0.session, $0.toldVideo) = (admission.session, call.sendsVideo) }
+        _ = change(id) { ($0.session, $0.reportedVideo) = (admission.session, call.sendsVideo) }
         let joined: [Effect] = [.perform(.join(id, admission))]
-        guard let told = call.toldVideo, told != call.sendsVideo else { return left + joined }
+        guard let reported = call.reportedVideo, reported != call.sendsVideo else { return left + joined }
         return left + joined + send(.update(.init(call: id, video: call.sendsVideo)))
     }
 
@@ -137,7 +137,7 @@ extension CallsMachine {
         var call = Call(
             id: id, isOutgoing: true, person: theirs.person, isVideo: theirs.isVideo, state: .joining,
             sendsVideo: placing.video)
-        call.toldVideo = placing.video
+        call.reportedVideo = placing.video
         calls.append(call)
         return effects
     }

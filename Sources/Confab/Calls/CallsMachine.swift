@@ -128,10 +128,10 @@ struct CallsMachine: FeatureMachine, Equatable {
 
     private mutating func accept(_ id: CallID, _ video: Bool, _ caller: FeatureCaller, _ now: Timestamp) -> [Effect] {
         guard call(id)?.state == .incoming else { return [.finish(caller, .failure(.notRinging))] }
-        let told = change(id) { call in
-            (call.state, call.sendsVideo, call.toldVideo, call.ringDeadline) = (.joining, video, video, nil)
+        let changed = change(id) { call in
+            (call.state, call.sendsVideo, call.reportedVideo, call.ringDeadline) = (.joining, video, video, nil)
         }
-        return told + [.perform(.sendVideo(id, video))]
+        return changed + [.perform(.sendVideo(id, video))]
             + send(.accept(.init(call: id, video: video)), for: .accept(caller, id), caller, repeats: false)
     }
 
@@ -156,11 +156,13 @@ struct CallsMachine: FeatureMachine, Equatable {
 
     private mutating func update(_ id: CallID, _ video: Bool, _ caller: FeatureCaller) -> [Effect] {
         guard let call = call(id) else { return [.finish(caller, .failure(.noSuchCall))] }
-        let told = change(id) { $0.sendsVideo = video } + [.perform(.sendVideo(id, video))]
+        let changed = change(id) { $0.sendsVideo = video } + [.perform(.sendVideo(id, video))]
         // Before the call is accepted, the other person need not be notified.
-        guard call.acceptedAt != nil, call.toldVideo != video else { return told + [.finish(caller, .success(nil))] }
-        _ = change(id) { $0.toldVideo = video }
-        return told + send(.update(.init(call: id, video: video)), for: .ask(caller), caller)
+        guard call.acceptedAt != nil, call.reportedVideo != video else {
+            return changed + [.finish(caller, .success(nil))]
+        }
+        _ = change(id) { $0.reportedVideo = video }
+        return changed + send(.update(.init(call: id, video: video)), for: .ask(caller), caller)
     }
 
     // MARK: The connection
@@ -306,8 +308,10 @@ struct CallsMachine: FeatureMachine, Equatable {
                 return waits + finish
             }
             if error.code == .callState {
-                let told = change(id) { ($0.endDeadline, $0.lateOutcome) = (now + Self.endingGrace, .connectionLost) }
-                return told + finish
+                let changed = change(id) {
+                    ($0.endDeadline, $0.lateOutcome) = (now + Self.endingGrace, .connectionLost)
+                }
+                return changed + finish
             }
             let isElsewhere = error.code == .elsewhere && error.node == nil
             return end(id, isElsewhere ? .answeredElsewhere : .connectionLost, error: error, now: now) + finish
@@ -357,8 +361,8 @@ struct CallsMachine: FeatureMachine, Equatable {
             if let deadline = call.endDeadline, deadline <= now {
                 // End the call on the server, so that the other person does not stay in it. With any other outcome,
                 // the server no longer has the call.
-                let told = call.lateOutcome == .failed ? send(.end(.init(call: call.id))) : []
-                return told + end(call.id, call.lateOutcome, now: now)
+                let request = call.lateOutcome == .failed ? send(.end(.init(call: call.id))) : []
+                return request + end(call.id, call.lateOutcome, now: now)
             }
             if let due = call.rejoinAt, due <= now {
                 return change(call.id) { $0.rejoinAt = nil }
@@ -377,7 +381,7 @@ extension Call {
         for path in [\Call.acceptedAt, \.ringDeadline, \.endDeadline, \.rejoinAt, \.rejoinUntil] {
             (one[keyPath: path], two[keyPath: path]) = (nil, nil)
         }
-        (one.session, two.session, one.toldVideo, two.toldVideo) = (nil, nil, nil, nil)
+        (one.session, two.session, one.reportedVideo, two.reportedVideo) = (nil, nil, nil, nil)
         // Ignore `isRejoining`, which is reported with `isPartnerConnected`, and `lateOutcome`, which is reported when
         // the call ends.
         (one.isRejoining, two.isRejoining) = (false, false)

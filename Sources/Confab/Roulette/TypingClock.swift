@@ -10,7 +10,7 @@ struct TypingClock: Equatable, Sendable {
     private static let expires = Duration.seconds(5)
 
     private var isTyping = false
-    private var toldAt: Timestamp?
+    private var notifiedAt: Timestamp?
     /// When the partner no longer counts as typing; nil if the partner is not typing.
     private(set) var deadline: Timestamp?
 
@@ -18,8 +18,8 @@ struct TypingClock: Equatable, Sendable {
     /// types, and once when the person stops.
     mutating func mayTell(_ typing: Bool, now: Timestamp) -> Bool {
         guard typing || isTyping else { return false }
-        if typing, isTyping, let toldAt, now - toldAt < Self.repeats { return false }
-        (isTyping, toldAt) = (typing, now)
+        if typing, isTyping, let notifiedAt, now - notifiedAt < Self.repeats { return false }
+        (isTyping, notifiedAt) = (typing, now)
         return true
     }
 

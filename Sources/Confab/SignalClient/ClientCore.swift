@@ -353,5 +353,5 @@ extension LockedValue {
 
 extension ConfabError {
     static let cancelled = ConfabError(
-        .cancelled, "The task was cancelled before the server answered. The request may still have been carried out.")
+        .cancelled, "The task was canceled before the server answered. The request may still have been carried out.")
 }

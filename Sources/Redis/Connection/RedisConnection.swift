@@ -160,7 +160,7 @@ package struct RedisConnection: Sendable {
             lose(RedisError(.notPrimary, "The primary is \(endpoint) now."))
         }
         guard case .waiting(let until, _) = state else { return }
-        // Whoever sends these messages could send many, so an attempt that follows another one soon has to wait.
+        // The sender of these messages could send many, so an attempt that follows another one soon has to wait.
         if let lastAttempt, now - lastAttempt < settings.longestPause {
             state = .waiting(until: until, .open(endpoint))
         } else {

@@ -77,9 +77,9 @@ public final class Bot: Sendable {
                 + "Set roulette.mediaMode to routed.")
     }
 
-    /// Joins the session or the roulette, as planned, and stays there until the task is cancelled or the connection ends.
+    /// Joins the session or the roulette, as planned, and stays there until the task is canceled or the connection ends.
     ///
-    /// - Throws: the reason why the connection ended, unless the task was cancelled.
+    /// - Throws: the reason why the connection ended, unless the task was canceled.
     public func run() async throws {
         let outcome: Result<Void, any Error>
         do {

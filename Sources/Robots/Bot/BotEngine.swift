@@ -11,7 +11,7 @@ final class BotEngine: MediaEngine {
     /// The engine of all bots of the process.
     private let shared: FileEngine
     private let tell: @Sendable (String) -> Void
-    private let hasTold = Mutex(false)
+    private let hasReported = Mutex(false)
 
     init(_ shared: FileEngine, _ clip: MediaClip, tell: @escaping @Sendable (String) -> Void) {
         (self.shared, media, self.tell) = (shared, FileMedia(clip), tell)
@@ -24,9 +24,9 @@ final class BotEngine: MediaEngine {
     func capture(_ request: CaptureRequest) async throws(ConfabError) -> any LocalMedia { media }
 
     private func failed(_ failure: TransportFailure) {
-        let isFirst = hasTold.withLock { hasTold in
-            defer { hasTold = true }
-            return !hasTold
+        let isFirst = hasReported.withLock { hasReported in
+            defer { hasReported = true }
+            return !hasReported
         }
         guard isFirst else { return }
         switch failure {

@@ -59,7 +59,7 @@ private struct TrackReader {
         task = Task { for await frame in frames { await recorder.take(frame) } }
     }
 
-    /// Stops reading once the frames that are already buffered have been read. Cancelling the task does not drop them.
+    /// Stops reading once the frames that are already buffered have been read. Canceling the task does not drop them.
     mutating func end() async {
         task?.cancel()
         await task?.value

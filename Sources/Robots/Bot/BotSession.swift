@@ -6,7 +6,7 @@ extension Bot {
     /// The maximum number of streams that are recorded at the same time.
     static let maxStreams = 8
 
-    /// Joins a session, publishes there, and stays until the task is cancelled or the session ends.
+    /// Joins a session, publishes there, and stays until the task is canceled or the session ends.
     func membership(in id: SessionID, _ token: String) async throws {
         let session = await client.session(id, token: token)
         let events = session.events.makeAsyncIterator()

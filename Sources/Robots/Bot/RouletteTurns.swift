@@ -6,12 +6,12 @@ actor RouletteTurns {
     private var line: [(bot: Int, turn: AsyncStream<Void>.Continuation)] = []
     private var matches: [MatchID: Int] = [:]
 
-    /// Waits until this bot may enter the queue. Returns false if the task was cancelled before that.
+    /// Waits until this bot may enter the queue. Returns false if the task was canceled before that.
     func take(_ bot: Int) async -> Bool {
         if tryTaking(bot) { return true }
         let (stream, turn) = AsyncStream.makeStream(of: Void.self)
         line.append((bot, turn))
-        // The stream ends without an element when the task is cancelled.
+        // The stream ends without an element when the task is canceled.
         for await _ in stream { return true }
         line.removeAll { $0.bot == bot }
         release(bot)

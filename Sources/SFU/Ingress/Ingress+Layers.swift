@@ -31,9 +31,9 @@ extension Ingress {
             let news = track.announcement.next(
                 for: publication.stream, track.feedTrack.demand, codec: track.advice.payloadType,
                 isLayered: track.hasRIDs,
-                wasTold: publication.wasToldAboutVideo, now: now)
+                wasAnnounced: publication.hasAnnouncedVideo, now: now)
         else { return }
-        publication.wasToldAboutVideo = true
+        publication.hasAnnouncedVideo = true
         let rids =
             !track.hasRIDs
             ? [] : track.feedTrack.feeds.filter { news.layers >> UInt8($0.index) & 1 == 1 }.compactMap(\.rid)

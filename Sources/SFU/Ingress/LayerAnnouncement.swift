@@ -18,7 +18,7 @@ struct LayerAnnouncement: Sendable {
     private var stream: Key?
     private var announced: Change?
     /// Whether the publisher has never received an announcement about this track.
-    private var isUntold = true
+    private var isFirst = true
     private var begunAt: MediaTime?
     private var wantedAt = [MediaTime?](repeating: nil, count: IncomingTrack.maxEncodings)
 
@@ -28,14 +28,14 @@ struct LayerAnnouncement: Sendable {
     ///   - codec: the payload type of the codec that the publisher should send; nil for the publisher's own choice.
     ///   - isLayered: whether the publisher sends layers. Without layers, it sends its video until an announcement
     ///     says that no subscriber needs it.
-    ///   - wasTold: whether this stream was announced before, perhaps on an earlier connection.
+    ///   - wasAnnounced: whether this stream was announced before, perhaps on an earlier connection.
     /// - Returns: the announcement to send; nil if there is nothing new to announce.
     mutating func next(
-        for stream: Key, _ demand: LayerDemand, codec: UInt8? = nil, isLayered: Bool = true, wasTold: Bool = false,
+        for stream: Key, _ demand: LayerDemand, codec: UInt8? = nil, isLayered: Bool = true, wasAnnounced: Bool = false,
         now: MediaTime
     ) -> Change? {
         if self.stream != stream {
-            isUntold = self.stream == nil
+            isFirst = self.stream == nil
             (self.stream, announced, begunAt) = (stream, nil, now)
             for index in wantedAt.indices { wantedAt[index] = nil }
         }
@@ -49,7 +49,7 @@ struct LayerAnnouncement: Sendable {
         // the delay before announcing that none is needed.
         if announced == nil, current == 0, let begunAt, now - begunAt < Self.layerReleaseDelay { return nil }
         let news = Change(layers: current, payloadType: codec)
-        if announced == nil, isUntold, !wasTold, !isLayered, current != 0 { announced = Change(layers: current) }
+        if announced == nil, isFirst, !wasAnnounced, !isLayered, current != 0 { announced = Change(layers: current) }
         guard announced != news else { return nil }
         announced = news
         return news

@@ -22,7 +22,7 @@ final class Publication {
     var alwaysHeard = false
     /// Whether the publisher has received an announcement of the layers needed from this video. The publisher
     /// continues to follow the announcement on later connections.
-    var wasToldAboutVideo = false
+    var hasAnnouncedVideo = false
 
     init(stream: Key, session: String, client: Key, mids: Mids, audio: Bool, video: Bool) {
         (self.stream, self.session, self.client, self.mids) = (stream, session, client, mids)

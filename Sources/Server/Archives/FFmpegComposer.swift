@@ -22,7 +22,7 @@ final class FFmpegComposer: ArchiveComposer {
     /// What the composer learns from the machine. Tests replace it.
     struct Surroundings: Sendable {
         var now: @Sendable () -> ContinuousClock.Instant = { .now }
-        /// Waits until a time. Throws if the task is cancelled.
+        /// Waits until a time. Throws if the task is canceled.
         var sleep: @Sendable (_ time: ContinuousClock.Instant) async throws -> Void = { time in
             try await Task.sleep(until: time, clock: .continuous)
         }

@@ -9,7 +9,7 @@ import Foundation
 #endif
 
 /// Seals what a node publishes about itself in Redis: AES-256-GCM, with a key that is derived from the project's secret (HKDF,
-/// RFC 5869). Somebody who can write into Redis can delete a record, but neither read nor forge one.
+/// RFC 5869). A person who can write to Redis can delete a record, but neither read nor forge one.
 ///
 /// A sealed record is a version (one byte), the record's number (8 bytes, the most significant first), a random nonce (12 bytes),
 /// the ciphertext, and the authentication tag (16 bytes). The version, the number and the node's tag are authenticated too.

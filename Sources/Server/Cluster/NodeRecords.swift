@@ -6,9 +6,9 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// What this node tells the others about itself in Redis, and what they tell.
+/// What this node and the others publish about themselves in Redis.
 ///
-/// Records are sealed with the project's secret. Somebody who can write to Redis can delete them, but cannot read, forge or replay
+/// Records are sealed with the project's secret. A person who can write to Redis can delete them, but cannot read, forge or replay
 /// them. Nothing that must be right depends on them: without a node's record, the others only choose it less often.
 struct NodeRecords {
     /// Why the record of a living node is ignored.
@@ -25,7 +25,7 @@ struct NodeRecords {
         case same
         /// There is no record.
         case unknown
-        /// No record could be opened. These lives have another secret, or somebody else wrote their records.
+        /// No record could be opened. These lives have another secret, or a stranger wrote their records.
         case different([NodeTag])
     }
 

@@ -2,7 +2,7 @@ import NIOHTTP1
 import Signaling
 import Wire
 
-/// `POST /v1/roulette/sample`: a frame of the client's own camera in a chat of the roulette (`protocol/README.md` §5).
+/// `POST /v1/roulette/sample`: a frame of the client's camera in a chat of the roulette (`protocol/README.md` §5).
 ///
 /// The bearer token is the one with which the client publishes in the chat, so it also names the person.
 enum SampleEndpoint {

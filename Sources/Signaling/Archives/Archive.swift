@@ -29,7 +29,7 @@ public struct Archive: Machine, Equatable, Sendable {
     private var recordingSince: Timestamp?
     /// When the archive stops at the latest.
     private var until: Timestamp
-    /// When the archive stops because nobody is connected; nil while somebody is.
+    /// When the archive stops because nobody is connected; nil while there is a connection.
     private var emptyUntil: Timestamp?
     /// When the archive stops because nothing is recorded; nil while something is.
     private var idleUntil: Timestamp?

@@ -81,7 +81,7 @@ struct Places: Sendable {
     private var again: Set<PlacedMachine> = []
     /// Not later than the earliest time in `again`, so that each input need not search all of them. An early wake-up is harmless.
     private var earliestAgain: Timestamp?
-    /// When the hall's place is released because nobody waits here; nil while somebody waits, or if the place is not here.
+    /// When the hall's place is released because nobody waits here; nil while a person waits, or if the place is not here.
     var hallUntil: Timestamp?
     /// Whether this node claims no more places, because it is about to stop.
     var isDraining = false
@@ -125,7 +125,7 @@ struct Places: Sendable {
 
     // MARK: Answers
 
-    /// The place is here from now on. Returns the letters that waited; nil if nothing waits for this place.
+    /// The place is now here. Returns the letters that waited; nil if nothing waits for this place.
     mutating func claim(_ machine: PlacedMachine) -> [Waiting]? {
         guard let question = remove(machine) else { return nil }
         here[machine] = question.key

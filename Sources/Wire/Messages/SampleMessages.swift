@@ -2,7 +2,7 @@
 // an HTTP request, so that it does not delay the messages on the socket.
 
 extension Welcome {
-    /// What a client sends of its own camera during a video chat of the roulette. Only sent by a server that checks samples.
+    /// How a client sends frames of its camera during a video chat of the roulette. Only sent by a server that checks samples.
     public struct Sampling: Payload {
         /// The time between two samples. The server refuses samples that arrive in less than half of it.
         public var interval: Duration = .zero

@@ -290,7 +290,7 @@ import Testing
 
     // MARK: Video
 
-    @Test func aCameraThatTheSystemTakesAwayIsTold() {
+    @Test func aCameraThatTheSystemTakesAwayIsReported() {
         var script = Script.active()
         #expect(
             script.on(.app(.camera(works: false))) == [
@@ -303,7 +303,7 @@ import Testing
             script.on(.app(.video(true))) == [.send(.setVideo(true)), .send(.update(first, video: true))])
     }
 
-    @Test func aCameraThatStoppedWhileItRangIsToldWhenTheCallIsAccepted() {
+    @Test func aCameraThatStoppedWhileItRangIsReportedWhenTheCallIsAccepted() {
         var script = Script.placing()
         #expect(script.on(.app(.camera(works: false))) == [])
         #expect(
@@ -338,7 +338,7 @@ import Testing
         #expect(script.on(.app(.sharing(false))) == [.send(.update(first, video: false))])
     }
 
-    @Test func aCameraThatChangesWhileTheCallIsHeldIsToldWhenItGoesOn() {
+    @Test func aCameraThatChangesWhileTheCallIsHeldIsReportedWhenItResumes() {
         var script = Script.held()
         #expect(script.on(.app(.camera(works: false))) == [])
         #expect(

@@ -83,7 +83,7 @@ struct CallScript {
 
     // MARK: States
 
-    /// A call that a push told about, and that the system shows.
+    /// A call that a push announced, and that the system shows.
     static func pushed() -> CallScript {
         var script = CallScript()
         script.on(.push(callID: "\(first)", push: 1), .reportResult(firstID, push: 1, .ok))

@@ -3,7 +3,7 @@ import Testing
 @testable import AppModel
 @testable import Confab
 
-/// What the system's call screen is told and asks, without its types.
+/// What the system's call screen receives and asks, without its types.
 @Suite struct CallSystemTests {
     @Test func aValueIsTakenOnce() {
         var pending = PendingValues<String>()
@@ -30,7 +30,7 @@ import Testing
         #expect(pending.count == PendingValues<Int>.maxKept)
     }
 
-    @Test func aCallerOfWhomOnlyAPushToldHasTheNameOfTheApp() {
+    @Test func aCallerKnownOnlyFromAPushHasTheNameOfTheApp() {
         #expect(ShownCall(nil, hasVideo: true).name == "Confab")
         let call = ShownCall(Person(id: "a", name: "Ada"), hasVideo: false)
         #expect(call.name == "Ada" && call.personID == "\(PersonID("a"))" && !call.hasVideo)

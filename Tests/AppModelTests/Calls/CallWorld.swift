@@ -29,8 +29,8 @@ struct CallWorld {
     /// Whether the app asked for the session, where it does so itself.
     private var isSessionAsked = false
     private var isAudioEnabled = false
-    /// Whether the other person of each call was told that there is video, and whether the camera runs.
-    private var toldVideo: [CallID: Bool] = [:]
+    /// Whether the other person of each call was notified that there is video, and whether the camera runs.
+    private var reportedVideo: [CallID: Bool] = [:]
     private var runsCamera: [SystemCallID: Bool] = [:]
 
     private var nextAction: ActionID = 1
@@ -203,12 +203,12 @@ struct CallWorld {
         case .server(.placed(let id, let call)):
             openStarts.removeAll { $0 == id }
             // A new call: what was reported of an earlier one with this id does not count.
-            toldVideo[call.id] = nil
+            reportedVideo[call.id] = nil
         // A call that continues under another id: what was reported of an earlier call with that id does not count.
-        case .server(.changed(let call)) where call.formerID != nil: toldVideo[call.id] = nil
+        case .server(.changed(let call)) where call.formerID != nil: reportedVideo[call.id] = nil
         case .server(.startRefused(let id, _)): openStarts.removeAll { $0 == id }
-        case .server(.acceptRefused(let callID, _)): toldVideo[callID] = nil
-        case .server(.ended(let ended)): toldVideo[ended.id] = nil
+        case .server(.acceptRefused(let callID, _)): reportedVideo[callID] = nil
+        case .server(.ended(let ended)): reportedVideo[ended.id] = nil
         case .timer(let timer): timers.remove(timer)
         case .audio(.activated):
             if coordinator.usesSystem || isSessionAsked { isSessionActive = true }
@@ -278,7 +278,7 @@ struct CallWorld {
             return
         }
         let camera = call.sendsVideo && coordinator.cameraWorks
-        if let told = toldVideo[callID], told != (camera || call.isSharing) {
+        if let reported = reportedVideo[callID], reported != (camera || call.isSharing) {
             fail("the other person has the wrong state of the video")
         }
         if let runs = runsCamera[call.id], runs != camera { fail("the camera is not as it should be") }
@@ -290,16 +290,16 @@ struct CallWorld {
     private mutating func forgetVideo(of effect: CallEffect) {
         guard let id = effect.begunOrEnded else { return }
         runsCamera[id] = nil
-        toldVideo = toldVideo.filter { SystemCallID($0.key) != id }
+        reportedVideo = reportedVideo.filter { SystemCallID($0.key) != id }
     }
 
     private mutating func apply(_ effect: CallEffect) {
         forgetVideo(of: effect)
         switch effect {
         case .send(.setVideo(let isOn)): if let id = coordinator.current?.id { runsCamera[id] = isOn }
-        case .send(.update(let callID, let isOn)), .send(.accept(let callID, let isOn)): toldVideo[callID] = isOn
+        case .send(.update(let callID, let isOn)), .send(.accept(let callID, let isOn)): reportedVideo[callID] = isOn
         // The same id may be used by a later call of this model.
-        case .send(.end(let callID)): toldVideo[callID] = nil
+        case .send(.end(let callID)): reportedVideo[callID] = nil
         case .report(let id, _, _, let push):
             openReports.append((id, push))
             if let push, !reportedPushes.insert(push).inserted { fail("push \(push) was reported twice") }

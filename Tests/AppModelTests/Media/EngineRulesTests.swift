@@ -129,7 +129,7 @@ private final class ForeignMedia: LocalMedia {
         #expect(try request.select(.back, from: only).facing == .front, "the only one")
     }
 
-    @Test func withoutACameraOrAFormatThePersonIsTold() {
+    @Test func withoutACameraOrAFormatThePersonIsNotified() {
         #expect(throws: ConfabError.noCamera) { try request.select(.front, from: []) }
         let broken = [CameraDescription(facing: .front, formats: [])]
         #expect(throws: ConfabError.noCameraFormat) { try request.select(.front, from: broken) }

@@ -42,7 +42,7 @@ import Testing
         #expect(tracks.described { _ in ("0", false) }.isEmpty, "once")
     }
 
-    @Test mutating func aPacketIsToldAfterItsTrack() {
+    @Test mutating func aPacketIsReportedAfterItsTrack() {
         let receiver = Receiver(1)
         _ = tracks.start(10, receiver: receiver, mid: "0")
         #expect(tracks.firstPacket(on: receiver).isEmpty)

@@ -98,7 +98,7 @@ import enum Wire.CallOutcome
         #expect(app.calls.isInCall)
     }
 
-    @Test func theScreenStaysOnWhileSomebodyIsSeenOrWaitedFor() {
+    @Test func theScreenStaysOnWhileAPersonIsSeenOrWaitedFor() {
         let app = device.online()
         app.roulette.start()
         app.handle(.roulette(.happened(.waiting(retryAfter: nil))))
@@ -107,7 +107,7 @@ import enum Wire.CallOutcome
         #expect(!device.screen.isScreenKeptAwake)
     }
 
-    @Test func theRouletteHasSoundWhileSomebodyIsThereAndACallTakesIt() {
+    @Test func theRouletteHasSoundWhileAPersonIsThereAndACallTakesIt() {
         let app = device.online()
         app.roulette.start()
         app.handle(.roulette(.happened(.waiting(retryAfter: nil))))
@@ -199,7 +199,7 @@ import enum Wire.CallOutcome
         }
     }
 
-    @Test func aNewNameIsToldToAServerThatIsConnected() {
+    @Test func aNewNameIsReportedToAServerThatIsConnected() {
         let app = device.online()
         app.settings.editAboutYou()
         app.aboutYou?.name = "Ada"

@@ -155,7 +155,7 @@ import Testing
     }
     @Test(arguments: [
         (CallEnding.Outcome.answeredElsewhere, "answeredElsewhere"), (.declinedElsewhere, "declinedElsewhere"),
-        (.cancelled, "cancelled"), (.missed, "missed"),
+        (.cancelled, "canceled"), (.missed, "missed"),
     ])
     func endsElsewhere(reason: CallEnding.Outcome, state: String) {
         let model = model(usesSystem: false)

@@ -261,7 +261,7 @@ import Testing
         #expect(!device.screen.isDarkAtEar && app.calls.coordinator.audio.usesSpeaker)
     }
 
-    @Test func whatTheSystemDoesToTheCameraIsToldToAllScreens() {
+    @Test func whatTheSystemDoesToTheCameraIsReportedToAllScreens() {
         let app = device.home()
         app.handle(.capture(.cameraInterrupted(true)))
         app.handle(.capture(.cameraFaces(.back)))
@@ -318,7 +318,7 @@ import Testing
         app.callBack([("\(id)", "Confab")], video: true)
         #expect(app.calls.coordinator.current?.person?.name == "Eve")
     }
-    @Test func aRecentCallOfSomebodyUnknownOpensTheHistory() {
+    @Test func aRecentCallOfAnUnknownPersonOpensTheHistory() {
         let app = device.online()
         app.callBack([("+1 555 0100", "")], video: true)
         #expect(!app.calls.hasCall && app.tab == .people && app.people.page == .log)

@@ -100,7 +100,7 @@ extension RoomTests {
         placed.page = 1
         #expect(placed.previousPage == 0 && placed.nextPage == 1)
     }
-    @Test func aTileOfSomebodyWhoLeftHasNoTexts() {
+    @Test func aTileOfAPersonWhoLeftHasNoTexts() {
         let model = model(.joined, members("Ada"))
         #expect(model.row(of: "ada").title == "Ada")
         model.handle(members())

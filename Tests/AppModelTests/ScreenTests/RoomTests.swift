@@ -157,7 +157,7 @@ import Testing
         Golden.expect(model(.joined, .ended("closed", trouble)), "Room", "failed")
     }
 
-    @Test func barsAreHiddenWhileSomebodyIsSeen() {
+    @Test func barsAreHiddenWhileAPersonIsSeen() {
         let model = model(.joined, members("Ada"))
         #expect(!model.hidesBars)
         model.firstFrame(of: "ada")
@@ -353,7 +353,7 @@ import Testing
         let bob = RoomKnock(id: "bob", name: "Bob")
         let model = model(.joined, .waitingPeople([bob]))
         #expect(device.announcer.texts.last == RoomModel.text(of: bob))
-        Golden.expect(model, "Room", "somebody waits")
+        Golden.expect(model, "Room", "someone waits")
         model.admit("bob")
         model.deny("bob")
         #expect(requests.all.suffix(2) == [.admit("bob"), .deny("bob")])

@@ -104,7 +104,7 @@ import Testing
         let model = model(matched, .happened(.contactAsked))
         Golden.expect(model, "Roulette", "partner wants to keep in touch")
         model.keep()
-        Golden.expect(model, "Roulette", "keep in touch, told")
+        Golden.expect(model, "Roulette", "keep in touch, sent")
         model.handle(.added(CallScript.ada, .match("match")))
         Golden.expect(model, "Roulette", "keep in touch, agreed")
     }
@@ -156,7 +156,7 @@ import Testing
         model.report?.reason = .sexual
         model.report?.submit()
         #expect(requests.all.suffix(2) == [.report(.sexual, match: "first"), .block(match: "first")])
-        #expect(model.isInChat, "the chat with Bob goes on")
+        #expect(model.isInChat, "the chat with Bob continues")
     }
     @Test func thePartnerCanBeReportedAfterStop() {
         let model = model(matched)
@@ -194,7 +194,7 @@ import Testing
         #expect(model.chat.count == RouletteModel.maxLines)
         #expect(model.chat.last?.text == "499")
     }
-    @Test func typingIsToldOnce() {
+    @Test func typingIsReportedOnce() {
         let model = model(matched)
         for text in ["H", "He", ""] { model.draft = text }
         #expect(requests.all.suffix(2) == [.typing(true), .typing(false)])

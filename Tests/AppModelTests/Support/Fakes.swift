@@ -63,7 +63,7 @@ import Foundation
     func report(_ report: LocationReport) { changed?(report) }
 }
 
-/// A call screen of the system that records what it is told.
+/// A call screen of the system that records what it receives.
 @MainActor final class FakeCallSystem: CallSystem {
     var isAllowed = true
     var onEvent: (@MainActor (CallEvent) -> Void)?

@@ -83,7 +83,7 @@ extension ClusterModel {
                 call(index, .look(number))
             case .fence(let tag): call(index, .fence(tag))
             case .fenceUnregistered: call(index, .fenceUnregistered)
-            case .nodeLost(let tag, _): told.insert(tag)
+            case .nodeLost(let tag, _): reported.insert(tag)
             }
         }
     }

@@ -117,7 +117,7 @@ extension ClusterModel {
             .atRedis(index, connection: connection, store: nodes[index].store, command, number: number), at: arrival)
     }
 
-    /// Somebody wants a place on this node, or leaves one.
+    /// A client wants a place on this node, or leaves one.
     mutating func people(_ index: Int) {
         guard let key = places.randomElement(using: &random), acts(index) else {
             return

@@ -113,7 +113,7 @@ struct ClusterModel {
         /// Claims of places whose origin has ended.
         var inherited = 0
         var epochs = 0
-        /// Moments at which a life acted that was fenced, or that others had been told has ended.
+        /// Moments at which a life acted that was fenced, or whose end had been reported to others.
         var overlaps = 0
         /// Moments at which two nodes that acted had one place. One of them may have it as its origin.
         var twoOwners = 0
@@ -133,8 +133,8 @@ struct ClusterModel {
     var redis: [PlaceStore] = [PlaceStore()]
     /// Whether troubles still happen.
     var isCalm = false
-    /// The lives that some node was told have ended.
-    var told: Set<NodeTag> = []
+    /// The lives whose end was reported to a node.
+    var reported: Set<NodeTag> = []
     /// A place of each life that has claimed another one.
     var origins: [PlaceKey] = []
     var figures = Figures()
@@ -203,7 +203,7 @@ struct ClusterModel {
             acting.insert(machine.tag)
             let row = ledger.row(of: machine.tag)
             let isOver = row.map { $0.isFenced && !$0.isUnregistered } ?? true
-            if isOver || told.contains(machine.tag) { figures.overlaps += 1 }
+            if isOver || reported.contains(machine.tag) { figures.overlaps += 1 }
             for key in machine.registry.held.keys { owners[key, default: 0] += 1 }
         }
         let isShared = owners.contains { owner in

@@ -23,7 +23,7 @@ final class FakeFiles: Sendable {
     /// Whether a file was closed while its request had not ended.
     var wasClosedEarly: Bool { state.withLock { $0.wasClosedEarly } }
     func store(_ bytes: [UInt8], at path: String) { state.withLock { $0.stored[path] = bytes } }
-    /// Answers no request from now on.
+    /// Answers no further request.
     func stall() { state.withLock { $0.isStalled = true } }
     func refuse(_ answer: HTTPResponse?) { state.withLock { $0.refusal = answer } }
 

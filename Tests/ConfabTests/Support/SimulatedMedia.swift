@@ -8,7 +8,7 @@ struct SimulatedMedia {
     private var streams: [(session: SessionID, info: StreamInfo)] = []
     private var count: UInt64 = 0
 
-    /// - Returns: what the others are told.
+    /// - Returns: the notices to the others.
     mutating func join(
         _ client: SimulatedServer.Client, _ joined: inout SessionNotice.Joined, among clients: [SimulatedServer.Client]
     ) -> [SimulatedFeatures.Answer] {
@@ -49,15 +49,15 @@ struct SimulatedMedia {
             (info.hasAudio, info.hasVideo) = (publish.hasAudio, publish.hasVideo)
             streams.append((publish.session, info))
             let created = SessionNotice.StreamState(session: publish.session, stream: info)
-            let told = others(in: publish.session, besides: client, clients)
+            let reported = others(in: publish.session, besides: client, clients)
             return [(client, .session(.published(.init(re: re, session: publish.session, stream: info))))]
-                + told.map { ($0, .session(.streamCreated(created))) }
+                + reported.map { ($0, .session(.streamCreated(created))) }
         case .session(.unpublish(let reference)):
             streams.removeAll { $0.info.id == reference.stream }
             let gone = SessionNotice.StreamDestroyed(
                 session: reference.session, stream: reference.stream, reason: .clientUnpublished)
-            let told = others(in: reference.session, besides: client, clients)
-            return [(client, .ok(.init(re: re)))] + told.map { ($0, .session(.streamDestroyed(gone))) }
+            let reported = others(in: reference.session, besides: client, clients)
+            return [(client, .ok(.init(re: re)))] + reported.map { ($0, .session(.streamDestroyed(gone))) }
         case .media(.offer(let offer)):
             let sdp = "v=0\no=- 99 1\na=routed\n"
             return [(client, .media(.answer(.init(re: re, side: offer.side, sdp: sdp))))]

@@ -119,7 +119,7 @@ final class ServerProcess: Sendable {
             process.send(SIGKILL)
             _ = process.waits(within: Self.stopTimeout)
         } else if hasDied || process.misfortune != nil {
-            // A crashed server may still be writing its report when it is told to stop.
+            // A crashed server may still be writing its report when it is asked to stop.
             Issue.record("The server died, with \(process.misfortune ?? "status 0"): \(log.suffix(20000))")
         }
         judge()

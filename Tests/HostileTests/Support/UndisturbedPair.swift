@@ -104,7 +104,7 @@ final class UndisturbedPair: Sendable {
             (self.person, self.session, self.interval, self.partner) = (person, session, interval, partner)
         }
 
-        /// Sends a message per interval until told to end, and then a goodbye. Receives messages until the partner's
+        /// Sends a message per interval until asked to end, and then a goodbye. Receives messages until the partner's
         /// goodbye.
         func chat(counting answered: Counter, until isEnding: () -> Bool) throws -> Side {
             var side = Side()

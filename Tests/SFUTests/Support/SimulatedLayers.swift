@@ -66,7 +66,7 @@ extension SimulatedClient {
         return layers
     }
 
-    /// What the client was told about the need for its video, in order.
+    /// What was reported to the client about the need for its video, in order.
     var wanted: [LayersWanted] { room.server.wanted.filter { $0.stream == stream && $0.client == key } }
 }
 

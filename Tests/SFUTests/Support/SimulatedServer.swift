@@ -76,7 +76,7 @@ final class SimulatedServer {
     private(set) var events: [RouterEvent] = []
     /// Events about opened and lost connections. They are not in `events`, because most tests do not need them.
     private(set) var connections: [RouterEvent] = []
-    /// What publishers were told about the need for their videos. It is not in `events` either.
+    /// What was reported to publishers about the need for their videos. It is not in `events` either.
     private(set) var wanted: [LayersWanted] = []
     /// The events of each relay, in order: whether it can carry media, the limits it has reached, and the layers it does not carry.
     private(set) var relayChanges: [RelayEvent] = []

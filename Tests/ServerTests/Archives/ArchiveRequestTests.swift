@@ -57,10 +57,10 @@ struct ArchiveRequestTests {
             #expect(archive["status"] == .string("started") && archive["name"] == .string("Meeting"))
             #expect(archive["partnerId"] == Int64(place.server.project.apiKey).map { .integer($0) })
             #expect(archive["sessionId"] == .string(place.session.text) && archive["url"] == nil)
-            let told = try await client.hear("session.archiveStarted") {
+            let reported = try await client.hear("session.archiveStarted") {
                 if case .session(.archiveStarted(let notice)) = $0 { notice.archive } else { nil }
             }
-            #expect("\(told.archive)" == id && told.name == "Meeting" && told.asks == nil)
+            #expect("\(reported.archive)" == id && reported.name == "Meeting" && reported.asks == nil)
             let second = try await place.start()
             #expect(second.status == 409 && second.code == "archive_conflict")
             try await eventually {

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("The space that recordings leave on a disk") struct RecordingSpaceTests {
     @Test("nothing starts with less than the minimum, and everything ends with less than half of it")
-    func judgement() {
+    func judgment() {
         let space = RecordingSpace(minimum: 1_000)
         let cases: [(free: Int64?, admits: Bool, isUsedUp: Bool)] = [
             (.max, true, false), (1_000, true, false), (999, false, false), (500, false, false), (499, false, true),

@@ -69,7 +69,7 @@ struct PostSealTests {
         #expect(try !opens(second, by: before), "without the first step, this entry is lost")
     }
 
-    @Test("an entry that somebody stores once more is dropped, and one that somebody removed ends the series")
+    @Test("an entry that is stored once more is dropped, and one that was removed ends the series")
     func replayed() throws {
         var inbox = PostInbox()
         func receive(_ sealed: [UInt8]) throws -> [PostInbox.Effect] {

@@ -123,7 +123,7 @@ struct PostgresNodeTests: StorageFixtures {
         }
     }
 
-    @Test func `a node connects again and goes on, and so do its readers`() async throws {
+    @Test func `a node connects again and continues, and so do its readers`() async throws {
         try await withLedger { bench in
             let tag = try await bench.begin(1)
             let storage = try await bench.storage(tag)

@@ -14,6 +14,9 @@ actor SocketClient {
         let description: String
     }
 
+    /// How long to wait for a message. Shorter than the time limits of tests, whose failures do not name the message.
+    static let longestWait = Duration.seconds(50)
+
     private static let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
 
     private let port: Int
@@ -154,7 +157,7 @@ actor SocketClient {
 
     /// Returns the next message for which `pick` returns a value. Stores other messages in `heard`.
     func hear<T: Sendable>(
-        _ what: String, within limit: Duration = .seconds(20), _ pick: @Sendable (ServerMessage) -> T?
+        _ what: String, within limit: Duration = SocketClient.longestWait, _ pick: @Sendable (ServerMessage) -> T?
     ) async throws -> T {
         // Ends the wait for a message that does not come.
         let timeout = channel.eventLoop.scheduleTask(in: TimeAmount(limit)) { [channel] in channel.close(promise: nil) }
@@ -192,7 +195,7 @@ actor SocketClient {
     }
 
     /// Waits until the server closes the connection, and returns the close code.
-    func hearClose(within limit: Duration = .seconds(20)) async throws -> UInt16 {
+    func hearClose(within limit: Duration = SocketClient.longestWait) async throws -> UInt16 {
         if let closeCode { return closeCode }
         do {
             _ = try await hear("close", within: limit) { _ -> Bool? in nil }

@@ -220,12 +220,13 @@ import Wire
     @Test("a receiver that is away, silent or broken delays nobody", arguments: ["away", "silent", "broken"])
     func failures(kind: String) async throws {
         let receiver = try await TraceReceiver.start { _ in kind == "silent" ? .silence : .status(500) }
-        if kind == "away" { await receiver.stop() }
+        let away = try RefusingPort()
         let lines = LogLines()
         try await TestServer.run(
             logger: lines.logger,
             {
                 Self.trace(&$0, to: receiver)
+                if kind == "away" { $0.tracing.endpoint = "http://127.0.0.1:\(away.number)" }
                 $0.tracing.timeout = .milliseconds(50)
                 $0.tracing.queueSize = 16
                 $0.tracing.headers = SecretText("x-api-key=hunter2hunter2,x-other=b")
@@ -241,6 +242,7 @@ import Wire
             }
             await client.drop()
         }
+        withExtendedLifetime(away) {}
         for request in receiver.requests {
             #expect(request.headers["x-api-key"] == ["hunter2hunter2"] && request.headers["x-other"] == ["b"])
         }

@@ -44,17 +44,17 @@ import Wire
         place.start()
         let stored = try #require(
             stage.effects.firstIndex { if case .persist(.archiveStored) = $0 { true } else { false } })
-        let told = try #require(
+        let reported = try #require(
             stage.effects.firstIndex {
                 switch $0 {
                 case .transmit, .answer, .recording: true
                 default: false
                 }
             })
-        #expect(stored < told)
+        #expect(stored < reported)
     }
 
-    @Test("a member who joins later is told, and its stream is recorded")
+    @Test("a member who joins later is notified, and its stream is recorded")
     func late() throws {
         place.enter()
         let archive = try #require(place.start())
@@ -194,7 +194,7 @@ import Wire
         #expect(place.commands() == ["end maximum duration exceeded"])
     }
 
-    @Test("it stops a minute after the last connection has left, unless somebody returns")
+    @Test("it stops a minute after the last connection has left, unless a person returns")
     func empty() throws {
         place.enter()
         _ = try place.publish(place.bob)

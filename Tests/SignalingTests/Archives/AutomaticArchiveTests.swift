@@ -18,10 +18,10 @@ import Wire
         let archive = try #require(place.archives.first)
         #expect(archive.request.resolution == "1280x720" && archive.request.output == .composed)
         #expect(archive.status == .started && archive.request.isAutomatic)
-        let told = place.ada.take().compactMap {
+        let reported = place.ada.take().compactMap {
             if case .session(let notice) = $0 { notice.startedArchive } else { nil }
         }
-        #expect(told == [ArchiveInfo(archive.id)])
+        #expect(reported == [ArchiveInfo(archive.id)])
         #expect(place.bob.enter(place.session, data: "Bob", on: stage)?.archives == [ArchiveInfo(archive.id)])
         place.passNotice()
         #expect(place.commands() == ["begin audio video", "layout bestFit"])

@@ -36,10 +36,10 @@ import Wire
         let archive = try #require(place.archives.first)
         #expect(archive.request.name == "Meeting" && archive.request.output == .individual)
         for guest in [place.ada, place.bob] {
-            let told = guest.take().compactMap {
+            let reported = guest.take().compactMap {
                 if case .session(let notice) = $0 { notice.startedArchive } else { nil }
             }
-            #expect(told == [ArchiveInfo(archive.id, name: "Meeting")])
+            #expect(reported == [ArchiveInfo(archive.id, name: "Meeting")])
         }
         place.passNotice()
         #expect(place.commands() == ["begin audio video", "add Bob audio video"])

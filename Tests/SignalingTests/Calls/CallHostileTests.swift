@@ -209,8 +209,8 @@ import Wire
 
     @Test func aPersonPlacesSixCallsAMinute() throws {
         for _ in 0..<6 {
-            let somebody = stage.present("Somebody")
-            let call = try stage.ring(ada, somebody)
+            let callee = stage.present("Callee")
+            let call = try stage.ring(ada, callee)
             ada.cancel(call)
         }
         let answer = ada.call(stage.person(bob))
@@ -267,12 +267,12 @@ import Wire
 
     @Test func aPersonIsCalledTwentyTimesAMinute() throws {
         for count in 0..<30 {
-            let somebody = stage.present("Somebody")
-            somebody.call(stage.person(bob))
-            let news = somebody.takeCalls()
+            let caller = stage.present("Caller")
+            caller.call(stage.person(bob))
+            let news = caller.takeCalls()
             if let ringing = news.first?.ringing {
                 #expect(count < 20)
-                somebody.cancel(ringing.call)
+                caller.cancel(ringing.call)
             } else {
                 #expect(count >= 20)
                 #expect(news.compactMap(\.ended).map(\.reason) == [.busy])

@@ -57,7 +57,7 @@ import Wire
     }
 
     /// Which of two mutual calls is dropped depends on their ids. These seeds cover both cases.
-    @Test func aReturningDeviceIsNotToldOfACallFromAnotherDevice() throws {
+    @Test func aReturningDeviceIsNotNotifiedOfACallFromAnotherDevice() throws {
         var givenUp: Set<Bool> = []
         for seed in UInt64(0)..<16 {
             let stage = Stage(seed: seed)

@@ -40,7 +40,7 @@ import Wire
     }
 
     @Test("a client that is paired immediately gets no empty event")
-    func noEmptyWhenSomebodyWaits() {
+    func noEmptyWhenAPersonWaits() {
         let (ada, bob) = (stage.arriveLegacy(), stage.arriveLegacy())
         ada.next()
         #expect(ada.take() == [.empty])

@@ -35,7 +35,7 @@ import Wire
             default: stage.pass(milliseconds(1...8000))
             }
             for guest in guests { guest.take() }
-            if let fault = judgement() { fail(fault) }
+            if let fault = judgment() { fail(fault) }
         }
 
         private func address() -> String { "192.0.2.\(Int.random(in: 1...200, using: &random))" }
@@ -48,7 +48,7 @@ import Wire
 
         // MARK: Invariants
 
-        private func judgement() -> String? {
+        private func judgment() -> String? {
             for legacy in legacyGuests {
                 if let fault = order(legacy) ?? pairing(legacy) { return fault }
             }

@@ -97,7 +97,7 @@ import Wire
         }
     }
 
-    @Test func theMediaPlaneIsToldOnceWhenAClientLeaves() {
+    @Test func theMediaPlaneIsNotifiedOnceWhenAClientLeaves() {
         let ways: [(Guest) -> Void] = [
             { $0.leave() }, { $0.sayUnnumbered(.bye) },
             { [stage] in

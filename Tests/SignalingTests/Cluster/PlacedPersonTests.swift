@@ -214,7 +214,7 @@ import Wire
         #expect(world.nodes[1].stage.hub.personCount == 1, "the person is not created here")
     }
 
-    @Test func aCallToSomebodyOnAnotherNodeIsUnreachable() throws {
+    @Test func aCallToAPersonOnAnotherNodeIsUnreachable() throws {
         let ada = known("Ada", person, at: 1)
         let bo = known("Bo", IdentityID(high: 2, low: 2), at: 2)
         bo.want(.request(.call(.start(.init(person: publicID(person), video: true)))))

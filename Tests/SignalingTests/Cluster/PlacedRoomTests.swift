@@ -111,7 +111,7 @@ import Wire
         #expect(late.isInRoom)
     }
 
-    @Test func anOperatorsRequestAtAnotherNodeIsToldWhereTheRoomIs() {
+    @Test func anOperatorsRequestAtAnotherNodeLearnsWhereTheRoomIs() {
         let host = enter(at: 1)
         let socket = world.nodes[1].stage.resource()
         world.nodes[1].stage.handle(.operated(OperatorRequest(socket: socket, .describe(RoomName("kitchen")!))))

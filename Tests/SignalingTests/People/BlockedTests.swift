@@ -10,7 +10,7 @@ import Wire
     }
 
     /// Returns everything that Bob receives when he sends each request that concerns a person.
-    private func told(_ action: Action, _ adjust: (Guest) -> Void = { _ in }) -> [String] {
+    private func reported(_ action: Action, _ adjust: (Guest) -> Void = { _ in }) -> [String] {
         let stage = Stage()
         let (ada, bob, eve) = (stage.nearby("Ada"), stage.nearby("Bob"), stage.nearby("Eve"))
         adjust(ada)
@@ -49,8 +49,8 @@ import Wire
     }
 
     @Test(arguments: Action.allCases) func aBlockerLooksOffline(action: Action) {
-        let expected = told(.isAway)
-        #expect(told(action) == expected)
+        let expected = reported(.isAway)
+        #expect(reported(action) == expected)
         #expect(expected.contains { $0.hasPrefix("ended: unreachable") })
         #expect(expected.contains { $0.hasPrefix("found: ") })
         #expect(expected.first == "listed: [\"Eve\"]")
@@ -59,7 +59,7 @@ import Wire
     @Test(arguments: [Ringable.everyone, .contacts, .nobody], [true, false])
     func aBlockerLooksOfflineWithAnySettings(ringable: Ringable, doNotDisturb: Bool) {
         let adjust: (Guest) -> Void = { $0.set(doNotDisturb: doNotDisturb, ringable: ringable) }
-        #expect(told(.blocks, adjust) == told(.isAway, adjust))
+        #expect(reported(.blocks, adjust) == reported(.isAway, adjust))
     }
 
     @Test func callsOfABlockedPersonDoNotUseTheRingBudget() {

@@ -111,7 +111,7 @@ import Wire
         kim.stop()
         lee.stop()
         kim.appear()
-        #expect(kim.call(stage.person(lee))?.type == "call.placed", "contacts can be called from now on")
+        #expect(kim.call(stage.person(lee))?.type == "call.placed", "contacts can then be called")
         stage.pass(.seconds(100))
         #expect(keep(ada, MeetingReference(match: match))?.errorCode == .notFound, "it was not her chat")
     }

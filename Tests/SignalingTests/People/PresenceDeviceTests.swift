@@ -26,11 +26,11 @@ import Wire
         let code = try #require(ada.linkCode())
         #expect(code.count == 9)
         let answer = phone.useLink(code, label: " My  phone ")
-        guard case .presence(.linked(let told))? = answer else {
+        guard case .presence(.linked(let reported))? = answer else {
             Issue.record("\(String(describing: answer))")
             return
         }
-        #expect(told.person == stage.person(ada))
+        #expect(reported.person == stage.person(ada))
         #expect(phone.closeCode == .replaced)
         #expect(phone.refusals.map(\.code) == [.replaced])
         #expect(tab.closeCode == .replaced, "it is the same device")

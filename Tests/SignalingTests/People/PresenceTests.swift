@@ -90,10 +90,10 @@ import Wire
         let ada = Guest(on: stage, as: stage.identity())
         ada.vouched = "Dr. Ada\u{202E} Lovelace" + String(repeating: " of Ockham", count: 20)
         ada.arrive()
-        let name = ada.appear("Somebody else")?.own?.name ?? ""
+        let name = ada.appear("Another name")?.own?.name ?? ""
         #expect(name.hasPrefix("Dr. Ada Lovelace of Ockham"))
         #expect(name.count <= 40)
-        #expect(ada.set(name: "Somebody else")?.own?.name == name)
+        #expect(ada.set(name: "Another name")?.own?.name == name)
         #expect(ada.ask(.presence(.link))?.errorCode == .notPermitted)
     }
 

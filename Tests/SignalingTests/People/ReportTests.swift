@@ -87,7 +87,7 @@ import Wire
         #expect(ada.report("the one before", first.match)?.type == "ok")
         #expect(ada.report("this one")?.type == "ok")
         #expect(reports.map(\.against) == [bob.identity, eve.identity])
-        #expect(ada.report("somebody else's", MatchID(high: 4, low: 4))?.errorCode == .notMatched)
+        #expect(ada.report("another person's", MatchID(high: 4, low: 4))?.errorCode == .notMatched)
     }
 
     @Test func aChatIsReportedOnceByEachSide() {

@@ -328,13 +328,13 @@ import Wire
         let first = guests[0].watch(limit: 5)?.people.first?.person
         let shown = guests.first { stage.person($0) == first }
         shown?.set(doNotDisturb: true)
-        var told: [Int] = []
+        var reported: [Int] = []
         for _ in 0..<6 {
             stage.pass(.seconds(1))
-            told.append(guests.count { !$0.takeChanges().isEmpty })
+            reported.append(guests.count { !$0.takeChanges().isEmpty })
         }
-        #expect(told.allSatisfy { $0 <= 21 }, "\(told)")
-        #expect(told.reduce(0, +) >= 59, "all viewers are notified: \(told)")
+        #expect(reported.allSatisfy { $0 <= 21 }, "\(reported)")
+        #expect(reported.reduce(0, +) >= 59, "all viewers are notified: \(reported)")
     }
 
     // MARK: Hostile positions

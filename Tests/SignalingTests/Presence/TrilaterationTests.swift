@@ -31,7 +31,7 @@ import Wire
 
     /// Returns everything that a crowd of fake identities receives while the target is at one of these locations and
     /// then at others: lists, their order, their pages and every change.
-    private func told(_ places: [(latitude: Double, longitude: Double)], spies: Int, seed: UInt64) throws
+    private func reported(_ places: [(latitude: Double, longitude: Double)], spies: Int, seed: UInt64) throws
         -> [[NearbyNotice]]
     {
         let stage = Stage(seed: seed)
@@ -69,14 +69,14 @@ import Wire
         print("trilateration: seed \(seed)")
         var random = SeededGenerator(seed: seed)
         let places = try placesInOneCell(&random)
-        let first = try told([places[0], places[1]], spies: 1000, seed: seed)
+        let first = try reported([places[0], places[1]], spies: 1000, seed: seed)
         let seen = first.count { news in
             news.contains {
                 if case .changed(let changed) = $0 { changed.people.contains { $0.name == "Target" } } else { false }
             }
         }
         #expect(seen > 200, "the spies must see other people")
-        #expect(try told([places[4], places[6]], spies: 1000, seed: seed) == first)
+        #expect(try reported([places[4], places[6]], spies: 1000, seed: seed) == first)
     }
 
     @Test func allLocationsInACellLookTheSame() throws {
@@ -84,8 +84,8 @@ import Wire
         print("trilateration: seed \(seed)")
         var random = SeededGenerator(seed: seed)
         let places = try placesInOneCell(&random)
-        let first = try told([places[0]], spies: 60, seed: seed)
-        for place in places.dropFirst() { #expect(try told([place], spies: 60, seed: seed) == first) }
+        let first = try reported([places[0]], spies: 60, seed: seed)
+        for place in places.dropFirst() { #expect(try reported([place], spies: 60, seed: seed) == first) }
     }
 
     @Test func movingWithinACellIsNotAnnounced() throws {

@@ -123,7 +123,7 @@ import Wire
     // MARK: With native clients
 
     @Test(arguments: [true, false])
-    func aPhoneOffersToABrowserWhoeverCameFirst(browserFirst: Bool) throws {
+    func aPhoneOffersToABrowserInEitherOrder(browserFirst: Bool) throws {
         let early = browserFirst ? try browser() : nil
         let phone = stage.arrivePerch("Amy")
         let (ada, session, before) = try early ?? browser()

@@ -16,7 +16,7 @@ import Wire
 
     // MARK: Mesh
 
-    @Test func whoAcceptsOnlyRoutedMediaIsToldBeforeJoiningAMeshRoom() {
+    @Test func aPersonWhoAcceptsOnlyRoutedMediaIsNotifiedBeforeJoiningAMeshRoom() {
         ada.open(with: RoomChanges { $0.media = .mesh })
         ada.take()
         #expect(bob.open(routedOnly: true)?.errorCode == .roomMesh)
@@ -81,7 +81,7 @@ import Wire
         #expect(ada.takeRooms().map { $0.knock?.waiting ?? true } == [false, true], "the knock is over, and Bob is in")
     }
 
-    @Test func aDeniedPersonIsToldAndMustWaitBeforeTheNextKnock() {
+    @Test func aDeniedPersonIsNotifiedAndMustWaitBeforeTheNextKnock() {
         ada.open(with: RoomChanges { $0.lobby = true })
         bob.open()
         #expect(ada.deny(bob)?.type == "ok")
@@ -102,7 +102,7 @@ import Wire
         #expect(bob.take() == [])
     }
 
-    @Test func leavingTheLobbyIsToldToTheHosts() {
+    @Test func leavingTheLobbyIsReportedToTheHosts() {
         ada.open(with: RoomChanges { $0.lobby = true })
         for how in 0..<3 {
             let guest = stage.arrive(address: "g\(how)")
@@ -165,7 +165,7 @@ import Wire
         #expect(bob.admit(eve)?.type == "ok")
     }
 
-    @Test func whoWaitsForARoomThatEndsIsTold() {
+    @Test func aPersonWhoWaitsForARoomThatEndsIsNotified() {
         ada.open(with: RoomChanges { $0.lobby = true })
         bob.open()
         bob.take()

@@ -91,7 +91,7 @@ extension Stage {
         #expect(stage.archive.rooms.isEmpty)
     }
 
-    @Test func aLockedRoomStaysOnceSomebodyCanOpenIt() {
+    @Test func aLockedRoomStaysOnceAPersonCanOpenIt() {
         let locked = RoomChanges { $0.locked = true }
         stage.create(.standUp, locked)
         stage.create(RoomName("other"), locked)

@@ -36,7 +36,7 @@ import Wire
         let user = Guest(on: stage, as: stage.identity(), name: "the page's")
         user.vouched = "Ada"
         user.arrive()
-        user.start(name: "Somebody else")
+        user.start(name: "Another name")
         let bob = stage.arrive(name: "Bob")
         bob.start(name: "Bobby")
         #expect(bob.partner == "Ada")

@@ -72,7 +72,7 @@ private final class MediaWorld: RandomWorld<RandomClient> {
         case 60..<68: withStream(guest) { update(guest, $0, $1) }
         case 68..<70: withStream(guest) { guest.ask(.session(.forceUnpublish(.init(session: $0, stream: $1)))) }
         case 70..<72: mute(guest)
-        case 72: disconnectSomebody(guest)
+        case 72: disconnectMember(guest)
         case 73..<76:
             if let session = place(of: guest) { guest.ask(.session(.leave(.init(session: session)))) }
         case 76..<79: guest.say(.media(.offer(.init(side: chance(50) ? .send : .receive, sdp: "v"))))
@@ -138,7 +138,7 @@ private final class MediaWorld: RandomWorld<RandomClient> {
         guest.ask(.session(.forceMute(verb)))
     }
 
-    private func disconnectSomebody(_ guest: Guest) {
+    private func disconnectMember(_ guest: Guest) {
         guard let session = place(of: guest), let other = guests.randomElement(using: &random) else { return }
         guest.ask(.session(.forceDisconnect(.init(session: session, connection: other.connection))))
     }

@@ -11,7 +11,7 @@ import Wire
         bob.ask(.session(.subscribe(.init(session: session, stream: stream, mids: mids, preference: preference))))
     }
 
-    private func told(_ stream: StreamID, preferring preference: VideoPreference) -> MediaCommand {
+    private func reported(_ stream: StreamID, preferring preference: VideoPreference) -> MediaCommand {
         .subscribe(stream, session, by: bob.connection, mids, audio: true, video: true, preferring: preference)
     }
 
@@ -20,23 +20,23 @@ import Wire
         var small = VideoPreference()
         (small.width, small.height) = (320, 180)
         #expect(subscribe(stream.id, preferring: small)?.type == "ok")
-        #expect(stage.media == [told(stream.id, preferring: small)])
+        #expect(stage.media == [reported(stream.id, preferring: small)])
         var slow = small
         slow.frameRate = 7
         #expect(subscribe(stream.id, preferring: slow)?.type == "ok")
-        #expect(stage.media == [told(stream.id, preferring: slow)], "a changed preference is sent again")
+        #expect(stage.media == [reported(stream.id, preferring: slow)], "a changed preference is sent again")
         var pinned = slow
         pinned.priority = 1
         #expect(subscribe(stream.id, preferring: pinned)?.type == "ok")
-        #expect(stage.media == [told(stream.id, preferring: pinned)])
+        #expect(stage.media == [reported(stream.id, preferring: pinned)])
         #expect(subscribe(stream.id, preferring: VideoPreference())?.type == "ok")
         #expect(
-            stage.media == [told(stream.id, preferring: VideoPreference())],
+            stage.media == [reported(stream.id, preferring: VideoPreference())],
             "without a preference, the largest layer is selected again")
         #expect(ada.takeTypes() == ["session.subscribed"], "publishers are notified of subscribers only")
     }
 
-    @Test func onlyThePublisherIsToldTheWantedLayers() throws {
+    @Test func onlyThePublisherLearnsTheWantedLayers() throws {
         let stream = try #require(ada.publish(session, mids: mids))
         bob.take()
         let news: [SessionNotice.LayersWanted] = [

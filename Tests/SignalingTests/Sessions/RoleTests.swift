@@ -30,10 +30,10 @@ import Wire
         (Role.subscriber, [false, true, false, false]), (.publisher, [true, true, true, false]),
         (.publisherOnly, [true, false, false, false]), (.moderator, [true, true, true, true]),
     ])
-    func aRoleIsToldItsCapabilities(_ role: Role, _ expected: [Bool]) {
-        let told = SessionRights(role).capabilities
-        #expect([told.publish, told.subscribe, told.signal, told.forceDisconnect] == expected)
-        #expect((told.forceUnpublish, told.forceMute) == (told.forceDisconnect, told.forceDisconnect))
+    func aRoleHasItsCapabilities(_ role: Role, _ expected: [Bool]) {
+        let reported = SessionRights(role).capabilities
+        #expect([reported.publish, reported.subscribe, reported.signal, reported.forceDisconnect] == expected)
+        #expect((reported.forceUnpublish, reported.forceMute) == (reported.forceDisconnect, reported.forceDisconnect))
     }
 
     @Test(arguments: Role.allCases) func publishingIsForAllButSubscribers(_ role: Role) {
@@ -48,7 +48,7 @@ import Wire
         #expect(other.takeTypes() == (role == .publisherOnly ? [] : ["session.subscribed"]))
     }
 
-    @Test(arguments: Role.allCases) func signallingIsForPublishersAndModerators(_ role: Role) {
+    @Test(arguments: Role.allCases) func signalingIsForPublishersAndModerators(_ role: Role) {
         let isAllowed = role == .publisher || role == .moderator
         let guest = member(role)
         #expect(guest.signal(session)?.errorCode == (isAllowed ? nil : .notPermitted))

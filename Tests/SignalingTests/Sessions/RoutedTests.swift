@@ -283,7 +283,7 @@ import Wire
         for isOn in [false, true] { #expect(turn(bob, voice.id, on: isOn)?.type == "ok", "it was accepted") }
     }
 
-    @Test func theQualityOfAStreamIsToldToItsPublisherAndItsSubscribers() throws {
+    @Test func theQualityOfAStreamIsReportedToItsPublisherAndItsSubscribers() throws {
         let stream = try #require(ada.publish(session, mids: mids))
         let poor = SessionNotice.StreamQuality(session: session, stream: stream.id, level: .poor, reason: .loss)
         (_, _) = (ada.take(), bob.take())

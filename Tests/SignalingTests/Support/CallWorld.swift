@@ -145,7 +145,7 @@ final class CallWorld: RandomWorld<CallDevice> {
         switch news {
         case .incoming(let incoming):
             guard isOfTheTwo(device, incoming.call, as: .incoming) else {
-                return fail("\(name(device)) is rung by somebody else's call")
+                return fail("\(name(device)) is rung by another person's call")
             }
             device.rings.insert(incoming.call)
         case .placed(let placed): device.outgoing = placed.call
@@ -203,7 +203,7 @@ final class CallWorld: RandomWorld<CallDevice> {
             return fail("\(name(device)) hears of the end of a call that is not in the log")
         }
         if record.isSeen, device.isLive, !ended.reason.endsForPerson { fail("\(name(device)) hears of an end again") }
-        count("told later")
+        count("reported later")
     }
 }
 

@@ -17,7 +17,7 @@ final class ClusterClient {
     }
 
     private unowned let world: ClusterWorld
-    /// Whether the person may have blocked somebody, so that two strangers need not be matched.
+    /// Whether the person may have blocked another, so that two strangers need not be matched.
     var hasBlocks: Bool { world.shelf.archive.record(of: identity).blocked.isEmpty == false }
     let identity: IdentityID
     private(set) var guest: Guest?
@@ -117,7 +117,7 @@ final class ClusterClient {
         world.settle()
     }
 
-    /// From now on nothing happens but what clients still have to do. Redirects are counted again.
+    /// Nothing happens after this but what clients still have to do. Redirects are counted again.
     func beginCalm() { redirects = 0 }
 
     private func ask() {

@@ -209,7 +209,7 @@ extension ClusterWorld {
         }
     }
 
-    /// Repairs everything and waits. Then all requests are answered, and whoever wants to meet has met.
+    /// Repairs everything and waits. Then all requests are answered, and all who want to meet have met.
     func beCalm() {
         count("calm")
         setRegistryAway(false)

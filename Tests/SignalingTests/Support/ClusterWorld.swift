@@ -247,7 +247,7 @@ final class ClusterWorld {
         guard fenced.insert(node.tag).inserted else { return }
         registry.fence(node.tag)
         post.fence(node.tag)
-        // The fence is in the past from now on.
+        // The fence is now in the past.
         node.deadSince = Timestamp(milliseconds: Int64.max / 2)
         guard let heir = heir ?? live.randomElement(using: &random) else { return }
         for other in live { other.stage.handle(.nodeLost(node.tag, heir: heir.tag)) }

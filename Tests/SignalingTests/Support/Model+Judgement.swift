@@ -91,7 +91,7 @@ extension Model {
         }
         guard left.since != nil, right.since != nil else { return "a person was paired who was not waiting" }
         guard left.search?.visitor == first.0.number, right.search?.visitor == second.0.number else {
-            return "another tab was told"
+            return "another tab was notified"
         }
         // Either of the two may have been the seeker. The rules must hold for at least one of them.
         if let fault = fault(seeker: left, right), self.fault(seeker: right, left) != nil { return fault }

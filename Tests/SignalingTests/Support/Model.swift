@@ -176,9 +176,9 @@ final class Model {
 
     /// Notifies the partners left behind. They then search again, behind the person who left.
     func tellLeftBehind() {
-        for (partner, match, told) in leftBehind {
+        for (partner, match, reported) in leftBehind {
             remember(match, partner)
-            if let search = partner.search { expect(search.visitor, .ended(match, told)) }
+            if let search = partner.search { expect(search.visitor, .ended(match, reported)) }
             search(partner, re: nil)
         }
         leftBehind = []

@@ -192,18 +192,18 @@ final class ModelWorld: RandomWorld<Visitor> {
     }
 
     private func judgePairings() {
-        for (match, told) in announced {
-            guard told.count == 2 else { return fail("\(told.count) people were notified of match \(match)") }
-            note("\(told[0].0.number) and \(told[1].0.number) were paired")
-            lately = told.randomElement(using: &random)?.0
+        for (match, reported) in announced {
+            guard reported.count == 2 else { return fail("\(reported.count) people were notified of match \(match)") }
+            note("\(reported[0].0.number) and \(reported[1].0.number) were paired")
+            lately = reported.randomElement(using: &random)?.0
             count("pairings")
-            let broken = model.pair(told[0], told[1]) { [stage] token in
-                guard let session = told.first?.1.publish.session else { return false }
+            let broken = model.pair(reported[0], reported[1]) { [stage] token in
+                guard let session = reported.first?.1.publish.session else { return false }
                 let grant = try? stage.project.verifySessionToken(token, for: session, now: stage.now)
                 return grant?.match == match && grant?.role == .publisher
             }
             if let broken { return fail("match \(match): \(broken)") }
-            for (visitor, matched) in told {
+            for (visitor, matched) in reported {
                 tokens.append(ModelToken(matched.publish, match: match, of: visitor.identity))
             }
             if tokens.count > 300 { tokens.removeFirst(2) }

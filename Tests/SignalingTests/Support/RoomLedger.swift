@@ -3,7 +3,7 @@ import Wire
 
 /// The sentences of `docs/threat-model.md`, "Who may do what in a room". The random model of rooms has a judge for each.
 enum RoomSentence: String, CaseIterable {
-    case somebodyIsHost = "While people are in a room, one of them is host."
+    case hasHost = "While people are in a room, one of them is host."
     case ownersEndStandIns =
         "While an owner or a chosen host is there, everyone has the role that a token or an owner gave them."
     case ownersAreHosts = "An owner who joins is host at once."
@@ -58,7 +58,7 @@ struct RoomLedger {
     var files: [RoomFileID: (sender: ConnectionID, isOwners: Bool)] = [:]
 
     var hasHostTokens: Bool { tokens.contains { $0.role == .host } }
-    /// Whether somebody who acts as an owner is there. Phones cannot.
+    /// Whether a person who acts as an owner is there. Phones cannot.
     var hasOwner: Bool { people.contains { $0.value.lasting == .host && !$0.key.isPhone } }
 
     func isOwner(_ identity: IdentityID, _ token: Token?) -> Bool { identity == creator || token?.role == .host }

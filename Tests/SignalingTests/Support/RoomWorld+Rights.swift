@@ -130,7 +130,7 @@ extension RoomWorld {
 
     private func judgeRoles(_ people: [RoomPerson], _ ledger: RoomLedger) {
         guard !people.isEmpty else { return }
-        judge(.somebodyIsHost, people.contains { $0.role == .host }, "\(people)")
+        judge(.hasHost, people.contains { $0.role == .host }, "\(people)")
         guard ledger.hasOwner else { return count("an owner is away") }
         for person in people {
             let lasting = ledger.people[person.connection]?.lasting ?? .guest

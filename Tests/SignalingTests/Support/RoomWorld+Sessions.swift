@@ -36,7 +36,7 @@ extension RoomWorld {
         if case .left = notice { return visitor.roster = nil }
         guard visitor.roster != nil else { return fail("\(ServerMessage.session(notice).type) outside of a session") }
         if case .muted(let muted) = notice, muted.active, let stream = muted.stream {
-            visitor.toldToMute.append(stream)
+            visitor.mutedStreams.append(stream)
         }
         if case .mediaModeChanged = notice { fail("the server carries the media of a mesh room") }
         visitor.roster?.apply(notice)
@@ -44,8 +44,8 @@ extension RoomWorld {
 
     /// In a mesh room, only the pages can mute. In a routed room, the server must have done it.
     func obey(_ visitor: Visitor) {
-        let streams = visitor.toldToMute
-        visitor.toldToMute = []
+        let streams = visitor.mutedStreams
+        visitor.mutedStreams = []
         guard visitor.isLive, let view = visitor.view, view.options.media == .mesh else { return }
         for id in streams where visitor.roster?.ownStreams[id]?.hasAudio == true {
             let answer = visitor.guest.update(view.admission.session, id, audio: false)

@@ -43,8 +43,8 @@ extension RoomWorld {
     }
 
     private func judge(_ stream: StreamInfo, _ view: View) {
-        if view.people[stream.connection] == nil { fail("a stream of somebody who is not in the room") }
-        if stream.hasAudio, silent.contains(stream.id) { fail("somebody else unmuted \(stream)") }
+        if view.people[stream.connection] == nil { fail("a stream of a person who is not in the room") }
+        if stream.hasAudio, silent.contains(stream.id) { fail("another person unmuted \(stream)") }
         if !stream.hasAudio { silent.insert(stream.id) }
         let role = view.people[stream.connection]?.role
         if view.options.share == .hosts, stream.videoType == .screen, role == .guest { fail("a guest shares a screen") }

@@ -27,7 +27,7 @@ final class RoomVisitor: RandomClient {
     /// What the page knows of the streams in the room's session; nil while it is not in the session.
     var roster: RosterView?
     /// Its own streams that a host has just muted.
-    var toldToMute: [StreamID] = []
+    var mutedStreams: [StreamID] = []
     /// The reactions that it showed during this event.
     var reactions: [RoomNotice.Reacted] = []
 }

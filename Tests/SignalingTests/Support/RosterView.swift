@@ -9,7 +9,7 @@ struct RosterView {
     private(set) var connections: [ConnectionID: ConnectionInfo] = [:]
     /// The streams of the others.
     private(set) var streams: [StreamID: StreamInfo] = [:]
-    /// The client's own streams, if the test told of them.
+    /// The client's own streams, if the test reported them.
     private(set) var ownStreams: [StreamID: StreamInfo] = [:]
     /// The first issue.
     private(set) var fault: String?

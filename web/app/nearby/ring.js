@@ -41,9 +41,9 @@ export class Ring {
 
   #begin() {
     const context = this.#context = new AudioContext();
-    const told = () => { if (context === this.#context) this.tell(context.state !== 'running'); };
-    context.addEventListener('statechange', told);
-    context.resume().then(told, () => {});
+    const reported = () => { if (context === this.#context) this.tell(context.state !== 'running'); };
+    context.addEventListener('statechange', reported);
+    context.resume().then(reported, () => {});
     this.#play();
   }
 

@@ -378,8 +378,8 @@ function dropPosition(state) {
 /** @param {State} state @param {import('./types.js').Position} is `on`: the server has the location @returns {Step} */
 function position(state, is) {
   if (!state.entered) return unchanged(state);
-  const told = { ...state, position: is };
-  return is === 'on' && state.list.is === 'off' && state.me ? watch({ ...told, me: { ...state.me, hasPosition: true } }) : unchanged(told);
+  const reported = { ...state, position: is };
+  return is === 'on' && state.list.is === 'off' && state.me ? watch({ ...reported, me: { ...state.me, hasPosition: true } }) : unchanged(reported);
 }
 
 /**

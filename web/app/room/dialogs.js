@@ -171,8 +171,8 @@ export class Dialogs {
     const note = room?.options.locked ? words.inviteLocked : room?.options.password ? words.invitePassword : '';
     setText(box('invite-note'), note);
     show(box('invite-note'), note !== '');
-    const told = passing?.is === 'copied' ? words.status.copied : trouble?.code === 'copy_failed' ? words.troubles.copy_failed : '';
-    setText(box('invite-told'), told);
+    const reported = passing?.is === 'copied' ? words.status.copied : trouble?.code === 'copy_failed' ? words.troubles.copy_failed : '';
+    setText(box('invite-status'), reported);
   }
 
   /** @param {State} state */

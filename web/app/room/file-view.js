@@ -76,23 +76,23 @@ export class FileView {
     const words = this.strings.room.sending(file.name);
     show(box('file-progress'), true);
     setText(box('file-name'), words);
-    setText(box('file-told'), words);
+    setText(box('file-status'), words);
     // Move the focus from one button to the other, because a button loses it when it is disabled or hidden.
     if (document.activeElement === button('attach')) button('file-cancel').focus();
     enable(button('attach'), false);
     const bar = /** @type {HTMLProgressElement} */ (box('file-share'));
     bar.value = 0;
-    let told = '';
+    let reported = '';
     try {
       await this.files.send(file, { signal: upload.signal, onProgress: (share) => { bar.value = share; } });
     } catch (error) {
       // Leaving the room also aborts the upload, but the error may be a different one. So check the signal, not the
       // error.
-      if (upload.signal.aborted) told = this.strings.room.fileCanceled;
+      if (upload.signal.aborted) reported = this.strings.room.fileCanceled;
       else this.files.failed({ code: 'file_failed', message: /** @type {any} */ (error).message });
     }
     this.#upload = null;
-    setText(box('file-told'), told);
+    setText(box('file-status'), reported);
     enable(button('attach'), true);
     if (document.activeElement === button('file-cancel')) button('attach').focus();
     show(box('file-progress'), false);

@@ -216,9 +216,9 @@ function reacted(state, { connectionId, reaction }, now) {
   const dropped = same.length >= reactionsPerTile ? same[0] : null;
   const reactions = [...state.reactions.filter((one) => one !== dropped), { id, connectionId, reaction }].slice(-keptReactions);
   const name = personOf(state.room, connectionId)?.displayName ?? '';
-  const isTold = connectionId !== state.room.me && (!state.told || now - state.told.at >= reactionRest);
-  const told = isTold ? { name, reaction, at: now } : state.told;
-  return [{ ...state, reactions, reactionCount: id, told }, [{ do: 'later', after: reactionTime, event: { type: 'reactionOver', id } }]];
+  const isReported = connectionId !== state.room.me && (!state.reported || now - state.reported.at >= reactionRest);
+  const reported = isReported ? { name, reaction, at: now } : state.reported;
+  return [{ ...state, reactions, reactionCount: id, reported }, [{ do: 'later', after: reactionTime, event: { type: 'reactionOver', id } }]];
 }
 
 // ---- User actions

@@ -30,7 +30,7 @@ const correctable = ['room_password', 'room_no_password', 'rate_limited', 'alrea
 /** The initial values of everything that belongs to one visit to the room. */
 const nothing = {
   room: null, streams: [], speaker: null, pinned: null, fits: {}, page: 0, lines: [], unread: 0, knocks: [], reactions: [],
-  told: null, card: null, faults: [], faultsRead: false, panel: null, dialog: null, popup: null, question: null, sharing: /** @type {'off'} */ ('off'),
+  reported: null, card: null, faults: [], faultsRead: false, panel: null, dialog: null, popup: null, question: null, sharing: /** @type {'off'} */ ('off'),
   recording: null, recordingAsked: false, broadcast: null,
 };
 

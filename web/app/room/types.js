@@ -112,7 +112,7 @@
  * @property {number} knockedAt when the knock sound was last played
  * @property {Reaction[]} reactions
  * @property {number} reactionCount
- * @property {{name: string, reaction: string, at: number} | null} told the last reaction announced to screen readers
+ * @property {{name: string, reaction: string, at: number} | null} reported the last reaction announced to screen readers
  * @property {'off' | 'asking' | 'on'} sharing
  * @property {Panel | null} panel
  * @property {Dialog | null} dialog

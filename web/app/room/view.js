@@ -14,7 +14,7 @@ const layouts = /** @type {const} */ (['auto', 'grid', 'speaker']);
 
 export class View {
   /** @type {import('./types.js').Reaction | object | null} the reaction last announced to screen readers */
-  #told = null;
+  #reported = null;
 
   /** @param {Strings} strings @param {(event: Event) => void} dispatch */
   constructor(strings, dispatch) {
@@ -125,11 +125,11 @@ export class View {
     show(box('notice'), notice !== null);
     const title = state.knocks.length ? strings.room.titleWaiting(state.knocks.length, name) : strings.room.title(name);
     if (document.title !== title) document.title = title;
-    const { told } = state;
-    if (told === this.#told) return;
-    this.#told = told;
-    const what = strings.room.reactions.find(([reaction]) => reaction === told?.reaction)?.[1] ?? told?.reaction ?? '';
-    setText(box('reactions-told'), told ? strings.room.reactedWith(told.name, what) : '');
+    const { reported } = state;
+    if (reported === this.#reported) return;
+    this.#reported = reported;
+    const what = strings.room.reactions.find(([reaction]) => reaction === reported?.reaction)?.[1] ?? reported?.reaction ?? '';
+    setText(box('reactions-status'), reported ? strings.room.reactedWith(reported.name, what) : '');
   }
 
   /** @param {State} state */

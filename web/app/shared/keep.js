@@ -28,7 +28,7 @@ export function changeKeeping(list, meeting, change) {
   return [...list.filter((one) => one.meeting !== meeting), changed].slice(-keptMeetings);
 }
 
-/** @typedef {'keepPromise' | 'keepTold' | 'keepAsked' | 'keepAgreed'} KeepWords */
+/** @typedef {'keepPromise' | 'keepSent' | 'keepAsked' | 'keepAgreed'} KeepWords */
 
 /**
  * Returns which text to show beside the button: what pressing it does, or the current status.
@@ -37,6 +37,6 @@ export function changeKeeping(list, meeting, change) {
  */
 export function keepWords({ mine, theirs, agreed }) {
   if (agreed) return 'keepAgreed';
-  if (mine) return 'keepTold';
+  if (mine) return 'keepSent';
   return theirs ? 'keepAsked' : 'keepPromise';
 }

@@ -157,7 +157,7 @@ const en = {
   // Keeping in touch, after a chat and in a call
   keep: 'Keep in touch',
   keepPromise: /** @param {string} name */ (name) => `${Who(name)} will be notified. If you both agree, you can call each other later.`,
-  keepTold: /** @param {string} name */ (name) => `${Who(name)} was notified. If they agree too, you can call each other later.`,
+  keepSent: /** @param {string} name */ (name) => `${Who(name)} was notified. If they agree too, you can call each other later.`,
   keepAsked: /** @param {string} name */ (name) => `${Who(name)} would like to keep in touch. If you agree too, you can call each other later.`,
   keepAgreed: /** @param {string} name */ (name) => `You and ${whom(name)} are now contacts. You can call each other from the People nearby page.`,
   keepLink: 'Contacts',

@@ -213,8 +213,8 @@ function stop(state, now) {
   if (state.chat.is === 'idle') return unchanged(state);
   const { last, effects } = leave(state, now);
   const stopped = { ...state, chat: /** @type {Chat} */ ({ is: 'idle' }), last, question: null, passing: null, trouble: null };
-  const told = /** @type {Effect[]} */ (state.chat.is === 'preparing' ? [] : [{ do: 'stop' }]);
-  return [stopped, [...told, ...effects, { do: 'focus', on: 'start' }]];
+  const stops = /** @type {Effect[]} */ (state.chat.is === 'preparing' ? [] : [{ do: 'stop' }]);
+  return [stopped, [...stops, ...effects, { do: 'focus', on: 'start' }]];
 }
 
 /** @param {State} state @param {string} text @returns {Step} */

@@ -15,7 +15,7 @@ export class RoutedTransport {
   #options;
   #link;
   /**
-   * @type {Map<Source, {outgoing: Outgoing, told: Mids | null}>} sources that are not published yet; `told`: the mids
+   * @type {Map<Source, {outgoing: Outgoing, reported: Mids | null}>} sources that are not published yet; `reported`: the mids
    *   returned for them
    */
   #reserved = new Map();
@@ -48,10 +48,10 @@ export class RoutedTransport {
   async mids(source) {
     const published = [...this.#published.values()].find((outgoing) => outgoing.source === source);
     if (published) return this.#link.mids('send', published);
-    const reserved = this.#reserved.get(source) ?? { outgoing: this.#link.hold(source), told: null };
+    const reserved = this.#reserved.get(source) ?? { outgoing: this.#link.hold(source), reported: null };
     this.#reserved.set(source, reserved);
-    reserved.told = await this.#link.mids('send', reserved.outgoing);
-    return reserved.told;
+    reserved.reported = await this.#link.mids('send', reserved.outgoing);
+    return reserved.reported;
   }
 
   /** @param {Source} source a source to stop sending; no effect if it was published */
@@ -63,12 +63,12 @@ export class RoutedTransport {
 
   /** @param {string} streamId @param {Source} source */
   publish(streamId, source) {
-    const { outgoing, told } = this.#reserved.get(source) ?? { outgoing: this.#link.hold(source), told: null };
+    const { outgoing, reported } = this.#reserved.get(source) ?? { outgoing: this.#link.hold(source), reported: null };
     this.#reserved.delete(source);
     this.#published.set(streamId, outgoing);
     // Send the mids again if the connection was replaced since they were sent, or if none were sent because the
     // session was relayed.
-    if (told === null || told !== outgoing.mids) this.#options.publishAgain(streamId);
+    if (reported === null || reported !== outgoing.mids) this.#options.publishAgain(streamId);
   }
 
   /** @param {string} streamId */

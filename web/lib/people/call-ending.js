@@ -20,7 +20,7 @@ export const endingGrace = 5000;
  * @param {string[]} codes the error codes that mean that the server no longer has the call
  * @returns {Promise<boolean>} whether the call is over
  */
-export async function endIsTold(call, timers, error, codes) {
+export async function endIsReported(call, timers, error, codes) {
   if (!call.isOver && codes.includes(error?.code)) {
     await new Promise((resolve) => {
       call.once('ended', resolve);

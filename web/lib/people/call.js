@@ -5,7 +5,7 @@ import { Timers } from '../clock.js';
 import { ConfabError, isRestart } from '../errors.js';
 import { Emitter } from '../events.js';
 import { sourceOf } from '../session/publisher.js';
-import { endingGrace, endIsTold, lossOf, ringingGrace } from './call-ending.js';
+import { endingGrace, endIsReported, lossOf, ringingGrace } from './call-ending.js';
 import { CallMedia } from './call-media.js';
 
 /** How long to ask for a call whose node of a cluster was lost, until another node continues it (milliseconds). */
@@ -86,7 +86,7 @@ export class Call extends Emitter {
   /** @type {Publisher | null} */
   #publisher;
   /** @type {boolean | null} whether this device sends video, as last sent to the server; null before that */
-  #toldVideo = null;
+  #reportedVideo = null;
   /** @type {number | null} when the call was accepted, on the monotonic clock; null before that */
   #acceptedAt = null;
   /** @type {number | null} when the call ended, on the monotonic clock; null before that */
@@ -155,7 +155,7 @@ export class Call extends Emitter {
     this.sendsVideo = direction === 'outgoing' && video;
     controls.set(this, this.#control());
     if (direction === 'outgoing') {
-      this.#toldVideo = video;
+      this.#reportedVideo = video;
       publisher?.publishVideo(video);
     }
   }
@@ -186,14 +186,14 @@ export class Call extends Emitter {
     this.#timers.clear('ringing');
     this.#publisher = publisher;
     publisher?.publishVideo(video);
-    this.sendsVideo = this.#toldVideo = video;
+    this.sendsVideo = this.#reportedVideo = video;
     this.#set({ state: 'joining' });
     this.#host.prepare(this);
     try {
       await this.#host.questions.ask('call.accept', { callId: this.id, video }, false);
     } catch (error) {
       // If the call has ended, `ended` reports the outcome. After a restart, `rejoin` asks the server about the call.
-      if (isRestart(error) || await endIsTold(this, this.#timers, error, ['call_state', 'not_found'])) return;
+      if (isRestart(error) || await endIsReported(this, this.#timers, error, ['call_state', 'not_found'])) return;
       this.#fail(/** @type {ConfabError} */ (error));
       throw error;
     }
@@ -327,7 +327,7 @@ export class Call extends Emitter {
       }
       // If the call has ended, the server reports the end when this device appears, before it answers `call.rejoin`.
       // Only if another device answered the call (`call_state`) can the end arrive after the error.
-      if (isRestart(error) || await endIsTold(this, this.#timers, error, ['call_state'])) return;
+      if (isRestart(error) || await endIsReported(this, this.#timers, error, ['call_state'])) return;
       this.#end({ outcome: lossOf(error), error: /** @type {ConfabError} */ (error) });
     }
   }
@@ -366,10 +366,10 @@ export class Call extends Emitter {
   async #finish(verb, outcome) {
     const { id } = this;
     // Without an id, the call is still being placed. `Calls` ends it on the server when the id arrives.
-    const told = id === null ? undefined : this.#host.questions.ask(verb, { callId: id });
+    const reported = id === null ? undefined : this.#host.questions.ask(verb, { callId: id });
     this.#end({ outcome });
     try {
-      await told;
+      await reported;
     } catch (error) {
       // Ignore these errors: the call has ended in the meantime, or the client was closed, which ends every call.
       const known = ['not_found', 'call_state', 'not_connected', 'left'];
@@ -421,8 +421,8 @@ export class Call extends Emitter {
    * the call is accepted, after it has ended, or if the server already has the current value.
    */
   async #tellVideo() {
-    if (this.#acceptedAt === null || this.isOver || this.#toldVideo === this.sendsVideo) return;
-    this.#toldVideo = this.sendsVideo;
+    if (this.#acceptedAt === null || this.isOver || this.#reportedVideo === this.sendsVideo) return;
+    this.#reportedVideo = this.sendsVideo;
     await this.#host.questions.ask('call.update', { callId: this.id, video: this.sendsVideo });
   }
 

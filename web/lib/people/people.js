@@ -73,7 +73,7 @@ export class People extends Emitter {
       connected: ({ resumed }) => { if (!resumed) this.#begin(); },
       expired: () => this.#questions.hold(),
       closed: () => this.#questions.release(),
-      'message:presence.self': (message) => this.#told(message),
+      'message:presence.self': (message) => this.#reported(message),
       'message:presence.linked': () => this.#linked(),
       'message:presence.unlinked': () => this.#forget('unlinked'),
       'message:presence.deleted': () => this.#forget('deleted'),
@@ -192,10 +192,10 @@ export class People extends Emitter {
    * @returns {Promise<void>}
    */
   async deleteEverything() {
-    let isTold = false;
-    this.once('deleted', () => { isTold = true; });
+    let isReported = false;
+    this.once('deleted', () => { isReported = true; });
     await this.#questions.ask('presence.delete', {}, false);
-    if (!isTold) this.#forget('deleted');
+    if (!isReported) this.#forget('deleted');
   }
 
   // ---- Nearby
@@ -305,7 +305,7 @@ export class People extends Emitter {
   }
 
   /** @param {Message} message */
-  #told(message) {
+  #reported(message) {
     const isForgotten = message.re === undefined && !message.hasPosition
       && (this.#position !== null || this.#watch !== null || this.self?.hasPosition);
     this.self = ownOf(message);

@@ -168,7 +168,7 @@ export class SessionCore {
     this.broadcasts.clear();
     this.transport?.close();
     this.transport = null;
-    this.subscriptions.forgetTold();
+    this.subscriptions.forgetReported();
     this.publications.endAll(reason);
     if (!wasConnected) return;
     this.session.dispatch(new OTEvent('sessionDisconnected', { reason, error }, true), () => this.subscriptions.endAll(reason));

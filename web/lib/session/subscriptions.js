@@ -15,7 +15,7 @@ export class Subscriptions {
   /** @type {Set<Subscriber>} */
   #subscribers = new Set();
   /** @type {Map<string, string>} the members of the `session.subscribe` last sent to the server, as JSON, by stream id */
-  #told = new Map();
+  #reported = new Map();
   #pace;
 
   /** @param {SessionCore} core */
@@ -59,7 +59,7 @@ export class Subscriptions {
     } catch (error) {
       this.#subscribers.delete(subscriber);
       core.transport?.unsubscribe(streamId, sink);
-      if (this.of(streamId).length === 0) this.#told.delete(streamId);
+      if (this.of(streamId).length === 0) this.#reported.delete(streamId);
       sink.destroy('failed');
       throw error;
     }
@@ -74,7 +74,7 @@ export class Subscriptions {
     this.#core.transport?.unsubscribe(streamId, sink);
     if (this.of(streamId).length > 0) {
       this.changed(streamId);
-    } else if (this.#told.delete(streamId) && this.#core.roster.streams.has(streamId)) {
+    } else if (this.#reported.delete(streamId) && this.#core.roster.streams.has(streamId)) {
       this.#core.request('session.unsubscribe', { streamId }).catch(() => {});
     }
     sink.destroy(reason);
@@ -96,8 +96,8 @@ export class Subscriptions {
   }
 
   /** Forgets the sent preferences. Call this when the session is over, so that the server is no longer notified. */
-  forgetTold() {
-    this.#told.clear();
+  forgetReported() {
+    this.#reported.clear();
     this.#pace.stop();
   }
 
@@ -107,7 +107,7 @@ export class Subscriptions {
    */
   changed(streamId) {
     this.#core.transport?.expectationChanged?.(streamId);
-    if (this.#told.has(streamId)) this.#tell(streamId).catch(() => {});
+    if (this.#reported.has(streamId)) this.#tell(streamId).catch(() => {});
   }
 
   /**
@@ -121,7 +121,7 @@ export class Subscriptions {
 
   /** Subscribes again over the new transport, because the media mode of the session changed. */
   moved() {
-    this.#told.clear();
+    this.#reported.clear();
     for (const subscriber of this.#subscribers) {
       const { streamId, connection } = subscriber.stream;
       const sink = sinkOf(subscriber);
@@ -139,7 +139,7 @@ export class Subscriptions {
    * @param {string} streamId
    */
   tellAgain(streamId) {
-    if (!this.#told.delete(streamId)) return;
+    if (!this.#reported.delete(streamId)) return;
     for (const sink of this.sinksOf(streamId)) sink.setUpAgain();
     this.#tell(streamId).catch(() => {});
   }
@@ -160,8 +160,8 @@ export class Subscriptions {
       ...together(preferring.map(({ preference }) => preference)),
     };
     const now = JSON.stringify(members);
-    if (this.#told.get(streamId) === now) return;
-    this.#told.set(streamId, now);
+    if (this.#reported.get(streamId) === now) return;
+    this.#reported.set(streamId, now);
     await this.#core.request('session.subscribe', { streamId, ...members });
   }
 }

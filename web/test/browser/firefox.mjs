@@ -180,8 +180,8 @@ class FirefoxPage extends Page {
     const found = await this.#locate({ type: 'accessibility', value: name === undefined ? { role } : { role, name } });
     if (role !== 'textbox' || name === undefined) return found;
     // ARIA has no role for password fields either. Chromium finds them as text boxes.
-    const labelled = `@id = //label[normalize-space() = ${JSON.stringify(name)}]/@for`;
-    return [...found, ...await this.#locate({ type: 'xpath', value: `//input[@type = 'password' and ${labelled}]` })];
+    const labeled = `@id = //label[normalize-space() = ${JSON.stringify(name)}]/@for`;
+    return [...found, ...await this.#locate({ type: 'xpath', value: `//input[@type = 'password' and ${labeled}]` })];
   }
 
   async #locate(locator) {

@@ -44,10 +44,10 @@ export class MediaPeer extends PythonPeer {
   /** Waits until the latest of these events passes the check, which throws `NotYet`; returns its first argument, if any. */
   tells(event, check = () => {}) {
     return until(`${this.label} tells ${event}`, () => {
-      const trouble = this.told.find(({ event: name }) => this.faults.includes(name));
+      const trouble = this.reported.find(({ event: name }) => this.faults.includes(name));
       if (this.ended || trouble) throw new Error(`${this.label} failed or ended:
 ${this.explain()}`);
-      const latest = this.told.findLast(({ event: name }) => name === event);
+      const latest = this.reported.findLast(({ event: name }) => name === event);
       if (!latest) throw new NotYet('it has not');
       check(latest.args[0]);
       return latest.args[0] ?? true;

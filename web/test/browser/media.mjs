@@ -24,7 +24,7 @@ export function colorName([red, green, blue]) {
   const strongest = Math.max(red, green, blue);
   const weakest = Math.min(red, green, blue);
   if (strongest < 50) return 'black';
-  if (strongest - weakest < strongest / 4) return strongest > 170 ? 'white' : 'grey';
+  if (strongest - weakest < strongest / 4) return strongest > 170 ? 'white' : 'gray';
   const high = (channel) => channel > (strongest + weakest) / 2;
   const key = [red, green, blue].map((channel) => (high(channel) ? 1 : 0)).join('');
   return { '100': 'red', '010': 'green', '001': 'blue', '110': 'yellow', '011': 'cyan', '101': 'magenta' }[key];

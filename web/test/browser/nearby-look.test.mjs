@@ -27,10 +27,10 @@ test('the list, its menu, contacts, calls, settings and questions look right', a
   const browser = await chromium();
   const [page, other] = await Promise.all([
     ann, { ...bob, at: places.nextDoor }, { name: 'مريم', at: places.nextTown },
-    { name: 'Somebody with a name of forty characters', at: places.nextTown },
+    { name: 'A person with a name of forty characters', at: places.nextTown },
   ].map((person) => come(t, browser, url, person)));
   await lists(page, 'مريم');
-  await lists(page, 'Somebody with a name of forty characters');
+  await lists(page, 'A person with a name of forty characters');
   await looksRight(t, page, 'list');
   await page.evaluate(() => document.querySelector('summary[aria-label="More options for Bob"]').click());
   await looksRight(t, page, 'menu');

@@ -28,7 +28,7 @@ async function viewer(t, { server, session, token }, label = 'the viewer') {
 class Peer extends MediaPeer {
   /** Sends a request with an unsupported method or to a resource that is gone, and returns the status. */
   async status(method) {
-    this.told = this.told.filter(({ event }) => event !== 'status');
+    this.reported = this.reported.filter(({ event }) => event !== 'status');
     this.do('ask', { method });
     return this.tells('status');
   }
@@ -165,10 +165,10 @@ testInFull('WHEP shows a WHIP stream, and the next one when the publisher return
 function untilThere(peer) {
   peer.do('watch');
   return until('there is something to watch', () => {
-    if (peer.told.some(({ event }) => event === 'created')) return true;
-    const refused = peer.told.findIndex(({ event, args }) => event === 'fault' && args[0].startsWith('Refused: 404'));
+    if (peer.reported.some(({ event }) => event === 'created')) return true;
+    const refused = peer.reported.findIndex(({ event, args }) => event === 'fault' && args[0].startsWith('Refused: 404'));
     if (refused < 0) throw new NotYet('no answer has come');
-    peer.told.splice(refused, 1);
+    peer.reported.splice(refused, 1);
     peer.do('watch');
     throw new NotYet('it was 404');
   }, { why: () => peer.explain() });

@@ -25,9 +25,9 @@ export class Phone extends PythonPeer {
   /** Waits until it tells an event whose arguments pass the check; returns them. */
   tells(event, check = (..._) => true) {
     return until(`${this.label} tells ${event}`, () => {
-      const fault = this.told.find(({ event: name }) => name === 'fault');
+      const fault = this.reported.find(({ event: name }) => name === 'fault');
       if (fault) throw new Error(`${this.label}: ${JSON.stringify(fault)}`);
-      const found = this.told.findLast(({ event: name, args }) => name === event && check(...args));
+      const found = this.reported.findLast(({ event: name, args }) => name === event && check(...args));
       if (!found) throw new NotYet('it has not');
       return found.args;
     }, { why: () => this.explain() });

@@ -24,7 +24,7 @@ const [hotel, home] = network?.clients ?? [];
 const names = { page: 'chat.confab.test', turn: 'turn.confab.test' };
 const turnPort = 5349;
 
-/** Makes a certificate for both names. Browsers are told to accept it. */
+/** Makes a certificate for both names. Browsers get an option to accept it. */
 async function certify(folder) {
   const [certificate, key] = ['certificate.pem', 'key.pem'].map((name) => path.join(folder, name));
   await promisify(execFile)('openssl', [

@@ -23,7 +23,7 @@ export function python(option) {
 
 export class PythonPeer {
   /** All events of the client, the latest last. @type {{event: string, args: any[]}[]} */
-  told = [];
+  reported = [];
   /** The client's other output, such as a traceback. @type {string[]} */
   errors = [];
   /** @type {{code: number | null, signal: string | null} | undefined} */
@@ -42,7 +42,7 @@ export class PythonPeer {
   }
 
   hear(line) {
-    this.told.push(JSON.parse(line));
+    this.reported.push(JSON.parse(line));
   }
 
   complain(line) {
@@ -59,7 +59,7 @@ export class PythonPeer {
   }
 
   explain() {
-    const lines = this.told.map((line) => `    ${JSON.stringify(line)}`).filter((line) => !line.includes('"answer"'));
+    const lines = this.reported.map((line) => `    ${JSON.stringify(line)}`).filter((line) => !line.includes('"answer"'));
     return [...lines.slice(-25), ...this.errors.slice(-25)].join('\n');
   }
 }

@@ -90,7 +90,7 @@ test('a file that is dropped on the chat is sent, beside it nothing happens, and
   assert.equal(await page.evaluate("document.querySelectorAll('#log .line').length"), 1);
 });
 
-test('a room that is direct between devices says so, also to somebody whose link does not', async (t) => {
+test('a room that is direct between devices says so, also to a person whose link does not', async (t) => {
   const { url } = await serve(t);
   const browser = await chromium();
   const one = await browser.newPage({ color: ann.color, label: 'Ann' });

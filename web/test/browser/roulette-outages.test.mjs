@@ -29,7 +29,7 @@ test('reloading the page or closing the tab leaves the chat, the partner is noti
   const time = stopwatch();
   await green.close();
   await red.waitForStatus(says.left);
-  t.diagnostic(`the partner was told after ${time()}`);
+  t.diagnostic(`the partner was notified after ${time()}`);
   await seesNobody(red);
   assertNothingThrown(red);
 });

@@ -36,7 +36,7 @@ for (const [one, other] of pairs) {
     const [a, b] = await Promise.all([arrive(t, port, one, 'a'), arrive(t, port, other, 'b')]);
     const time = stopwatch();
     await pair(a, b);
-    t.diagnostic(`both were told of each other after ${time()}`);
+    t.diagnostic(`both were notified of each other after ${time()}`);
 
     // The chat ends for both, and both request a partner, the iOS client automatically. They are not matched with each other
     // again.
@@ -91,7 +91,7 @@ for (const kind of kinds) {
       const time = stopwatch();
       leave(leaver, line);
       await witness.hears('disconnectPartner');
-      t.diagnostic(`${way}: told after ${time()}`);
+      t.diagnostic(`${way}: notified after ${time()}`);
       await witness.hears('empty');
       leaver.kill();
       await line.close();
@@ -175,7 +175,7 @@ for (const kind of kinds) {
       // A client that already waits gets the notice again.
       if (packet.includes('"next"')) assert.equal(await a.hears('empty'), undefined, fault);
     }
-    // A partner exists only from now on. Whatever was sent before, these two are matched once.
+    // A partner exists only from this moment. Whatever was sent before, these two are matched once.
     b.next();
     await Promise.all([a.meets(b), b.meets(a)]);
     assertNoNews(a, b);

@@ -65,7 +65,7 @@ for (const transport of transports) {
     assertNoComplaints(red, green);
   });
 
-  testOver(transport, 'websocket', 'Next at either page parts both, and each meets somebody else',
+  testOver(transport, 'websocket', 'Next at either page parts both, and each meets another person',
     'the same over websocket; unit-socketio/talking: polls again after every answer, gets calls and posts forms', async (t) => {
     const server = await serve(t, settings);
     const { site, browser, red, green } = await meetAcross(t, server, { transports: [transport] });
@@ -94,21 +94,21 @@ for (const transport of transports) {
     assertNothingThrown(red, green, blue, yellow);
   });
 
-  testOver(transport, 'websocket', 'who closes either page has left, and the other is told at once',
+  testOver(transport, 'websocket', 'who closes either page has left, and the other is notified at once',
     'over websocket and in Firefox; over jsonp-polling when two at RouletteTok’s page part', async (t) => {
     const server = await serve(t, patient);
     const { site, browser, red, green } = await meetAcross(t, server, { transports: [transport] });
     const time = stopwatch();
     await closeTab(t, red);
     await green.waitForStatus(says.left);
-    t.diagnostic(`our page was told after ${time()}`);
+    t.diagnostic(`our page was notified after ${time()}`);
     await seesNobody(green);
     const blue = await visit(t, browser, site, { color: 'blue', options: { transports: [transport] } });
     await Promise.all([meets(blue, 'green'), see(green, 'blue')]);
     const again = stopwatch();
     await green.close();
     await waits(blue);
-    t.diagnostic(`RouletteTok's page was told after ${again()}`);
+    t.diagnostic(`RouletteTok's page was notified after ${again()}`);
     await hears(blue, 'disconnectPartner', 1);
     assertNothingThrown(blue);
   });

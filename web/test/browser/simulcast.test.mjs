@@ -213,8 +213,8 @@ testInFull('a small or non-scalable video is sent once',
   }
 });
 
-testInFull('a video without layers is sent while somebody watches it, in a codec that they decode',
-  'SFUTests UnwatchedVideoTests; unit/layers "of a video without layers are sent while somebody wants it"; '
+testInFull('a video without layers is sent while a person watches it, in a codec that they decode',
+  'SFUTests UnwatchedVideoTests; unit/layers "of a video without layers are sent while a subscriber wants it"; '
   + 'unit/codecs "sends another one while the server asks for that, because of its subscribers"', async (t) => {
   const server = await serve(t);
   const session = await server.command('session', 'create', '--media', 'routed');

@@ -19,16 +19,16 @@ function ownAddress() {
 function candidates(page) {
   return page.evaluate(async () => {
     const used = [];
-    const told = [];
+    const reported = [];
     for (const peer of window.__peers) {
       const stats = await peer.getStats();
       for (const report of stats.values()) {
-        if (report.type === 'remote-candidate') told.push(report.candidateType);
+        if (report.type === 'remote-candidate') reported.push(report.candidateType);
         if (report.type !== 'candidate-pair' || !report.nominated || report.state !== 'succeeded') continue;
         used.push([stats.get(report.localCandidateId).candidateType, stats.get(report.remoteCandidateId).candidateType]);
       }
     }
-    return { used, told, descriptions: window.__peers.map((peer) => peer.remoteDescription?.sdp ?? '') };
+    return { used, reported, descriptions: window.__peers.map((peer) => peer.remoteDescription?.sdp ?? '') };
   });
 }
 
@@ -44,10 +44,10 @@ test('with a TURN server strangers meet through the relay, and learn only its ad
   await meet([red, 'red'], [green, 'green']);
   await keepReceiving(red, green);
   for (const page of [red, green]) {
-    const { used, told, descriptions } = await candidates(page);
+    const { used, reported, descriptions } = await candidates(page);
     assert.ok(used.length > 0, 'a pair of candidates carries media');
     for (const pair of used) assert.deepEqual(pair, ['relay', 'relay']);
-    for (const type of told) assert.equal(type, 'relay');
+    for (const type of reported) assert.equal(type, 'relay');
     for (const sdp of descriptions) assert.doesNotMatch(sdp, /typ (host|srflx|prflx)/);
   }
   assert.ok(turn.child.log.some((line) => /ALLOCATE processed, success/.test(line)), 'coturn took the credentials');

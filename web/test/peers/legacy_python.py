@@ -19,7 +19,7 @@ class Ended(Exception):
     """The connection ended. Without this error, the client would open another one or poll a dead one forever."""
 
 
-class Told(BaseNamespace):
+class Reported(BaseNamespace):
     def on_connect(self):
         tell("connect")
 
@@ -41,7 +41,7 @@ class Told(BaseNamespace):
 def main():
     port, transport = int(sys.argv[1]), sys.argv[2]
     poll = float(sys.argv[3]) if len(sys.argv) > 3 else 3
-    client = SocketIO("127.0.0.1", port, Told, wait_for_connection=False, transports=[transport])
+    client = SocketIO("127.0.0.1", port, Reported, wait_for_connection=False, transports=[transport])
     leaving = threading.Event()
 
     def emit(name, args=(), ask=False):

@@ -37,7 +37,7 @@ async function open(address, features = 'strangers nearby rooms') {
   for (const [name, value] of Object.entries(fakes)) Object.defineProperty(globalThis, name, { value, configurable: true, writable: true });
   // The query makes node run the script again.
   await import(`../../app/front/main.js?${opened += 1}`);
-  assert.equal(note.hidden, !new URLSearchParams(search).has('guest'), 'guests are told so');
+  assert.equal(note.hidden, !new URLSearchParams(search).has('guest'), 'guests are notified');
   const atOnce = led;
   press();
   return { led: atOnce, went };

@@ -7,7 +7,7 @@ import { settled } from '../unit/fake-clock.mjs';
 import { FakeElement, installPage } from '../unit/fake-page.mjs';
 
 let devices;
-let told;
+let reported;
 let plugIn;
 let media;
 
@@ -17,15 +17,15 @@ beforeEach(() => {
   page.body.append(Object.assign(new FakeElement('div'), { id: 'you' }));
   devices = page.devices;
   devices.addEventListener = (name, listener) => { if (name === 'devicechange') plugIn = listener; };
-  told = [];
-  media = new Media(stringsFor(['en']).strings, (event) => told.push(event), { recall: () => ({}), remember() {} });
+  reported = [];
+  media = new Media(stringsFor(['en']).strings, (event) => reported.push(event), { recall: () => ({}), remember() {} });
 });
 
 /** Opens camera and microphone, and returns the track of one kind. */
 async function opened(camera, kind) {
   media.open(camera);
   await settled();
-  assert.deepEqual(told.splice(0), [{ type: 'mediaOn', camera }]);
+  assert.deepEqual(reported.splice(0), [{ type: 'mediaOn', camera }]);
   return devices.given.find((track) => track.kind === kind);
 }
 
@@ -38,15 +38,15 @@ test('the only microphone, when unplugged, is reported missing and used again wh
   devices.refuse = missing;
   microphone.end();
   await settled();
-  assert.deepEqual(told.splice(0), [{ type: 'mediaLost', kind: 'audio' }]);
+  assert.deepEqual(reported.splice(0), [{ type: 'mediaLost', kind: 'audio' }]);
   assert.deepEqual([media.publisher, publisher.isDestroyed], [publisher, false], 'the call keeps its publisher');
   await plugIn();
   await settled();
-  assert.deepEqual(told, [], 'another device is ignored');
+  assert.deepEqual(reported, [], 'another device is ignored');
   devices.refuse = () => null;
   plugIn();
   await settled();
-  assert.deepEqual(told, [{ type: 'mediaBack' }]);
+  assert.deepEqual(reported, [{ type: 'mediaBack' }]);
   assert.notEqual(publisher.getAudioSource(), microphone);
   assert.deepEqual([publisher.getAudioSource().readyState, publisher.getAudioSource().enabled], ['live', false], 'stays muted');
   const asked = devices.asked.length;
@@ -59,7 +59,7 @@ test('another microphone is used at once', async () => {
   const microphone = await opened(true, 'audio');
   microphone.end();
   await settled();
-  assert.deepEqual(told.map(({ type }) => type), ['mediaBack']);
+  assert.deepEqual(reported.map(({ type }) => type), ['mediaBack']);
 });
 
 test('camera and microphone unplugged together: the camera waits until the user turns it on', async () => {
@@ -70,14 +70,14 @@ test('camera and microphone unplugged together: the camera waits until the user 
   camera.end();
   microphone.end();
   await settled();
-  assert.deepEqual(told.splice(0).map(({ kind }) => kind), ['video', 'audio']);
+  assert.deepEqual(reported.splice(0).map(({ kind }) => kind), ['video', 'audio']);
   devices.refuse = () => null;
   plugIn();
   await settled();
-  assert.deepEqual([told.splice(0).map(({ type }) => type), media.publisher.isDestroyed], [['mediaBack'], false]);
+  assert.deepEqual([reported.splice(0).map(({ type }) => type), media.publisher.isDestroyed], [['mediaBack'], false]);
   assert.equal(devices.asked.at(-1).video, false);
   await media.addCamera();
-  assert.deepEqual([told, media.publisher.getVideoSource().track.readyState], [[{ type: 'mediaOn', camera: true }], 'live']);
+  assert.deepEqual([reported, media.publisher.getVideoSource().track.readyState], [[{ type: 'mediaOn', camera: true }], 'live']);
 });
 
 test('a call that ends without a microphone stops waiting for one', async () => {
@@ -90,5 +90,5 @@ test('a call that ends without a microphone stops waiting for one', async () => 
   const asked = devices.asked.length;
   plugIn();
   await settled();
-  assert.deepEqual([devices.asked.length, told.length], [asked, 1]);
+  assert.deepEqual([devices.asked.length, reported.length], [asked, 1]);
 });

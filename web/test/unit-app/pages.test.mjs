@@ -42,7 +42,7 @@ test('each page has a title, a description unless it is internal, and its own sc
     assert.deepEqual(scripts, isPlain(name) ? [] : [`<script type="module" src="${up(name)}app/${name}/main.js"></script>`], name);
   }
   const titles = [...pages.values()].map((text) => /<title>(.*)<\/title>/.exec(text)[1]);
-  assert.equal(new Set(titles).size, titles.length, 'tabs can be told apart');
+  assert.equal(new Set(titles).size, titles.length, 'tabs can be distinguished');
 });
 
 test('each page loads the shared style first, only shared and own styles, and none twice', () => {

@@ -29,7 +29,7 @@ class FakeSelect extends FakeElement {
 }
 
 let devices;
-let told;
+let reported;
 let kept;
 let pickers;
 let preview;
@@ -46,23 +46,23 @@ beforeEach(() => {
     element.style.setProperty = () => {};
     page.body.append(Object.assign(element, { id }));
   }
-  told = [];
+  reported = [];
   kept = {};
   const memory = { recall: () => kept, remember: (change) => Object.assign(kept, change) };
-  preview = new Preview(stringsFor(['en']).strings, (event) => told.push(event), memory, { keepsLost: true });
+  preview = new Preview(stringsFor(['en']).strings, (event) => reported.push(event), memory, { keepsLost: true });
 });
 
 async function opened() {
   preview.open({ camera: true, muted: false, cameraOff: false });
   await settled();
-  assert.deepEqual(told.splice(0), [{ type: 'mediaOn', camera: true }]);
+  assert.deepEqual(reported.splice(0), [{ type: 'mediaOn', camera: true }]);
 }
 
 async function pick(kind, deviceId) {
   pickers[kind].value = deviceId;
   pickers[kind].happen('change');
   await settled();
-  return told.splice(0);
+  return reported.splice(0);
 }
 
 /** Disconnects the camera in use, so that only the others remain. */
@@ -70,7 +70,7 @@ async function unplugCamera(deviceId) {
   devices.devices = devices.devices.filter((device) => device.deviceId !== deviceId);
   preview.publisher.getVideoSource().track.end();
   await settled();
-  return told.splice(0);
+  return reported.splice(0);
 }
 
 const busy = () => Object.assign(new Error('in use'), { name: 'NotReadableError' });
@@ -83,7 +83,7 @@ test('another camera is taken and remembered, and a lost one is over with it', a
   assert.deepEqual([preview.publisher.getVideoSource().deviceId, kept.camera, pickers.camera.value], ['back', 'back', 'back']);
 });
 
-test('a camera that cannot be opened is told, and the one before goes on and stays chosen', async () => {
+test('a camera that cannot be opened is reported, and the one before continues and stays chosen', async () => {
   await opened();
   devices.refuse = missing;
   assert.deepEqual((await pick('camera', 'back')).map(({ type }) => type), ['cameraFailed']);
@@ -94,7 +94,7 @@ test('a camera that was stopped for another one, which then failed, is lost', as
   await opened();
   devices.refuse = busy;
   assert.deepEqual((await pick('camera', 'back')).map(({ type, kind }) => [type, kind]), [['mediaLost', 'video'], ['cameraFailed', undefined]]);
-  assert.equal(preview.publisher.isDestroyed, false, 'the microphone goes on');
+  assert.equal(preview.publisher.isDestroyed, false, 'the microphone continues');
 });
 
 test('the camera is turned on again with any device if the saved one is gone', async () => {
@@ -103,7 +103,7 @@ test('the camera is turned on again with any device if the saved one is gone', a
   devices.refuse = ({ video }) => (video?.deviceId?.exact === 'gone' ? missing() : null);
   preview.addCamera();
   await settled();
-  assert.deepEqual(told, [{ type: 'mediaOn', camera: true }]);
+  assert.deepEqual(reported, [{ type: 'mediaOn', camera: true }]);
 });
 
 test('after the camera was disconnected, the only one that remains can be chosen', async () => {

@@ -71,10 +71,10 @@ test('an empty message is not sent, and one that was not accepted comes back', (
 
 test('knocks are heard at most every few seconds, however many people knock', () => {
   const machine = new RoomMachine().host();
-  for (let index = 0; index < 1000; index += 1) machine.tell('knock', { connectionId: `k${index}`, displayName: 'Somebody', waiting: true });
+  for (let index = 0; index < 1000; index += 1) machine.tell('knock', { connectionId: `k${index}`, displayName: 'A person', waiting: true });
   assert.equal(machine.done.filter((effect) => effect.do === 'knockSound').length, 1);
   assert.equal(machine.state.knocks.length, 100);
-  assert.deepEqual(machine.wait(5000).tell('knock', { connectionId: 'k0', displayName: 'Somebody', waiting: true }).wanted, ['knockSound']);
+  assert.deepEqual(machine.wait(5000).tell('knock', { connectionId: 'k0', displayName: 'A person', waiting: true }).wanted, ['knockSound']);
 });
 
 test('a knock stays until the server says that it was answered', () => {
@@ -89,10 +89,10 @@ test('reactions are bounded, end by themselves, and are read out at most every f
   const machine = new RoomMachine().inside({ people: [ann, me, bob] });
   for (let index = 0; index < 500; index += 1) machine.tell('reacted', { connectionId: 'ann', reaction: '👍' });
   assert.equal(machine.state.reactions.length, 3);
-  const { told } = machine.state;
+  const { reported } = machine.state;
   machine.tell('reacted', { connectionId: 'bob', reaction: '🎉' });
-  assert.equal(machine.state.told, told);
-  assert.equal(machine.wait(3000).tell('reacted', { connectionId: 'bob', reaction: '🎉' }).state.told.name, 'Bob');
+  assert.equal(machine.state.reported, reported);
+  assert.equal(machine.wait(3000).tell('reacted', { connectionId: 'bob', reaction: '🎉' }).state.reported.name, 'Bob');
   const { event } = machine.effect('later');
   machine.tell(event.type, event);
   assert.equal(machine.state.reactions.length, 4);
@@ -122,7 +122,7 @@ test('a guest does not set options, and a host who becomes a guest loses the kno
   assert.deepEqual([machine.state.knocks, machine.state.passing.is], [[], 'guestNow']);
 });
 
-test('the question whether to remove somebody closes when they leave', () => {
+test('the question whether to remove a person closes when they leave', () => {
   const machine = new RoomMachine().host().tell('ask', { question: { is: 'remove', connectionId: 'bob', name: 'Bob' } });
   assert.deepEqual(new RoomMachine().host().tell('answer', {}).effects, []);
   machine.tell('person', { person: { ...bob, state: 'left' }, me: 'me' });
@@ -143,7 +143,7 @@ test('hosts may do everything, cohosts may not touch roles and hosts, guests not
   assert.deepEqual(texts({ isMe: true }), []);
 });
 
-test('a change of the room is told in one sentence', () => {
+test('a change of the room is reported in one sentence', () => {
   const machine = new RoomMachine().inside().tell('changed', { options: { ...options, locked: true, lobby: true } });
   assert.equal(machine.state.passing.is, 'lockedOn');
   assert.equal(machine.tell('changed', { options: { ...options, lobby: true } }).state.passing.is, 'lockedOff');
@@ -155,7 +155,7 @@ test('the next layout follows, and the layout and the corner are remembered', ()
   assert.equal(machine.tell('corner', { corner: 'topLeft' }).effect('remember').kept.corner, 'topLeft');
 });
 
-test('the card of knocks keeps its person while others come, go, or are told again', () => {
+test('the card of knocks keeps its person while others come, go, or are reported again', () => {
   const machine = new RoomMachine().host();
   const card = () => machine.state.card?.connectionId;
   machine.tell('knock', { connectionId: 'cat', displayName: 'Cat', waiting: true }).tell('knock', { connectionId: 'dan', displayName: 'Dan', waiting: true });
@@ -167,7 +167,7 @@ test('the card of knocks keeps its person while others come, go, or are told aga
   assert.equal(machine.state.card, null);
 });
 
-test('a press on the card that was meant for somebody who has just gone admits nobody else', () => {
+test('a press on the card that was meant for a person who has just gone admits nobody else', () => {
   const machine = new RoomMachine().host().tell('knock', { connectionId: 'cat', displayName: 'Cat', waiting: true });
   const ready = (step) => step.effect('later').event;
   const { card: cat } = machine.state;
@@ -197,7 +197,7 @@ test('the card takes no press in the moment in which the panel of people uncover
   assert.equal(admits(), true, 'the panel of the chat does not cover it');
 });
 
-test('a stream that cannot be received is told, and its person is neither muted nor flickers with each attempt', () => {
+test('a stream that cannot be received is reported, and its person is neither muted nor flickers with each attempt', () => {
   const machine = new RoomMachine().inside({ people: [ann, me, bob] }).tell('fault', { of: 'stream-ann', connectionId: 'ann', code: 'bandwidth_exceeded', isFinal: false });
   const shown = () => tilesOf(machine.state).map(({ id, streamId, isMuted, isUnseen }) => [id, streamId, isMuted, isUnseen]);
   assert.deepEqual(shown(), [['ann', null, false, true], ['bob', null, true, false]]);

@@ -208,20 +208,20 @@ test('Mute and Camera off need no device that is not there', () => {
   assert.deepEqual(voice.tell('cameraOff').wanted, ['addCamera']);
 });
 
-test('a lost microphone is told until another one is taken', () => {
+test('a lost microphone is reported until another one is taken', () => {
   const machine = new RoomMachine().inside().tell('mediaLost', { kind: 'audio' });
   assert.equal(machine.state.media.lost, 'audio');
   assert.equal(machine.tell('mediaBack').state.media.lost, undefined);
 });
 
-test('a device that was chosen in the room ends the loss of its kind only, and a failed one is told until another works', () => {
+test('a device that was chosen in the room ends the loss of its kind only, and a failed one is reported until another works', () => {
   const machine = new RoomMachine().inside().tell('mediaLost', { kind: 'video' }).tell('cameraFailed', { why: 'busy' });
   assert.deepEqual(machine.tell('mediaBack', { kind: 'audio' }).state.media, { is: 'on', camera: false, lost: 'video' });
   assert.equal(machine.state.trouble.code, 'camera_failed');
   assert.deepEqual(machine.tell('mediaBack', { kind: 'video' }).state.media, { is: 'on', camera: true });
   assert.equal(machine.state.trouble, null);
   assert.equal(machine.tell('microphoneFailed', { why: 'busy' }).state.trouble.code, 'microphone_failed');
-  assert.equal(machine.state.media.is, 'on', 'the microphone before goes on');
+  assert.equal(machine.state.media.is, 'on', 'the microphone before continues');
   assert.equal(machine.tell('mediaOn', { camera: false }).state.trouble, null, 'it was opened again');
   machine.tell('cameraFailed', { why: 'busy' }).tell('mediaOn', { camera: false });
   assert.equal(machine.state.trouble.code, 'camera_failed', 'only the microphone works');

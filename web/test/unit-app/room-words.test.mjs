@@ -78,7 +78,7 @@ test('every problem has a text, and an unknown one shows the message of the serv
   assert.equal(noticeOf(new RoomMachine().inside().tell('refused', { code: 'new', message: 'So it is.' }).state, strings).text, 'So it is.');
 });
 
-test('blocked sound, a failed camera and a lost microphone are told in the room, each with a next step', () => {
+test('blocked sound, a failed camera and a lost microphone are reported in the room, each with a next step', () => {
   const blocked = new RoomMachine().inside().tell('stream', { stream: stream('ann', { isSilent: true }) });
   assert.deepEqual(noticeOf(blocked.state, strings).actions, ['unblock']);
   assert.deepEqual(noticeOf(new RoomMachine().inside().tell('mediaFailed', { why: 'busy' }).state, strings).actions, ['openMedia', 'openVoice']);
@@ -128,12 +128,12 @@ test('a page in a frame does not lead to the list of rooms, which cannot be show
   assert.deepEqual(endingOf(new RoomMachine({ isFramed: true }).inside().tell('leave').state, strings).actions, ['again']);
 });
 
-test('a camera that is no longer sent is told, with what to do', () => {
+test('a camera that is no longer sent is reported, with what to do', () => {
   const { state } = new RoomMachine().inside().tell('refused', { code: 'not_sent', message: '' });
   assert.match(noticeOf(state, strings).text, /Others can no longer see or hear you.*join again/);
 });
 
-test('what cannot be sent or received is told in one sentence with what happens and what to do, until it is over or closed', () => {
+test('what cannot be sent or received is reported in one sentence with what happens and what to do, until it is over or closed', () => {
   const fault = (machine, of, code, more) => machine.tell('fault', { of, code, isFinal: false, ...more });
   const text = (machine) => plain(noticeOf(machine.state, strings)?.text ?? '');
   const machine = new RoomMachine().inside({ people: [ann, me, bob] });
@@ -270,7 +270,7 @@ test('a microphone that was heard is silent only if it gives nothing at all', ()
   assert.ok(hearing.heard(0, 68_100));
 });
 
-test('the active speaker changes with somebody who is clearly louder, and not for every cough', () => {
+test('the active speaker changes to a person who is clearly louder, and not for every cough', () => {
   const speaker = new ActiveSpeaker();
   let now = 0;
   const talk = (who, level, times) => {

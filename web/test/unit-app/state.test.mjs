@@ -182,7 +182,7 @@ test('after a server restart the SDK continues the search without a second Start
   assert.equal(machine.done.filter((effect) => effect.do === 'start').length, 1);
 });
 
-test('a person who was only waiting when the server sent them to another node is not told that a chat ended', () => {
+test('a person who was only waiting when the server sent them to another node is not notified that a chat ended', () => {
   const machine = new Machine().searching().tell('reconnecting').tell('connected', { resumed: false }).tell('restarted');
   assert.deepEqual([machine.state.link.is, machine.state.chat.is, machine.state.chat.after], ['online', 'waiting', null]);
 });

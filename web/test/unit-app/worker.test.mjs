@@ -11,9 +11,9 @@ let base = '';
 
 /** An open page. `present` is its answer, or undefined if the page does not answer. */
 const page = (path, { visible = true, present } = {}) => ({
-  url: `https://confab.example${base}${path}`, visibilityState: visible ? 'visible' : 'hidden', told: [], focused: 0, outwait() {},
+  url: `https://confab.example${base}${path}`, visibilityState: visible ? 'visible' : 'hidden', reported: [], focused: 0, outwait() {},
   postMessage(message, ports) {
-    this.told.push(message);
+    this.reported.push(message);
     if (message.type !== 'rings') return;
     if (present === undefined) this.outwait();
     else ports[0].postMessage(present);
@@ -89,7 +89,7 @@ test('a notification opens the person’s page, never a guest’s, and names the
   await start([open, guest]).click(true);
   assert.deepEqual([open.focused, guest.focused], [0, 1]);
   await start([open]).click();
-  assert.deepEqual(JSON.parse(JSON.stringify([open.told, open.focused])), [[{ type: 'call', callId: 'c1' }], 1]);
+  assert.deepEqual(JSON.parse(JSON.stringify([open.reported, open.focused])), [[{ type: 'call', callId: 'c1' }], 1]);
 });
 
 test('a page of people nearby at / counts, and the front page does not', async () => {

@@ -42,7 +42,7 @@ describe('What the products for apps reach', () => {
     assert.equal(found({ Wire: ['RTC'] }).length, 2 * products.length);
   });
 
-  test('is told if a product is gone', () => {
+  test('is reported if a product is gone', () => {
     assert.deepEqual(faults({ targets: [], products: [] }, () => false), products.map((name) => `There is no product ${name}.`));
   });
 });

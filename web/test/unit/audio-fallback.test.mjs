@@ -33,8 +33,8 @@ describe('A publisher with audio fallback', () => {
     return { ann, publisher, events, seen, judge };
   }
 
-  /** @param {any} client @returns {boolean[]} what the server was told of the video */
-  const told = (client) => client.askedFor('session.update').map((/** @type {any} */ { hasVideo }) => hasVideo);
+  /** @param {any} client @returns {boolean[]} what was reported to the server about the video */
+  const reported = (client) => client.askedFor('session.update').map((/** @type {any} */ { hasVideo }) => hasVideo);
 
   test('stops its video on a network that is too slow, keeps its preview, and sends it again', async () => {
     const { ann, publisher, events, seen, judge } = await published();
@@ -44,13 +44,13 @@ describe('A publisher with audio fallback', () => {
     await clock.advance(4999);
     assert.deepEqual([events, sending(ann.client)], [[], ['audio', 'video']]);
     await clock.advance(1);
-    assert.deepEqual([events.splice(0), sending(ann.client), told(ann.client)], [['videoDisabled quality'], ['audio', null], [false]]);
+    assert.deepEqual([events.splice(0), sending(ann.client), reported(ann.client)], [['videoDisabled quality'], ['audio', null], [false]]);
     assert.deepEqual(publisher.networkCondition, { networkCondition: 'poor', networkConditionReason: 'paused', networkDegradationSource: 'local' });
     assert.equal(publisher.getVideoSource().track?.enabled, true);
     assert.equal(publisher.element?.classList.contains('OT_audio-only'), false);
     assert.deepEqual(seen(), ['videoDisabled publishVideo']);
     await clock.advance(5000);
-    assert.deepEqual([events.splice(0), sending(ann.client), told(ann.client)], [['videoEnabled quality'], ['audio', 'video'], [false, true]]);
+    assert.deepEqual([events.splice(0), sending(ann.client), reported(ann.client)], [['videoEnabled quality'], ['audio', 'video'], [false, true]]);
     assert.deepEqual(seen(), ['videoDisabled publishVideo', 'videoEnabled publishVideo']);
     assert.equal(publisher.networkCondition.networkCondition, 'good');
   });
@@ -106,7 +106,7 @@ describe('A publisher with audio fallback', () => {
     await judge('poor', 'loss');
     publisher.publishVideo(false);
     await clock.advance(60_000);
-    assert.deepEqual([events.splice(0), told(ann.client)], [['videoDisableWarning', 'videoDisableWarningLifted'], [false]]);
+    assert.deepEqual([events.splice(0), reported(ann.client)], [['videoDisableWarning', 'videoDisableWarningLifted'], [false]]);
     publisher.publishVideo(true);
     await clock.advance(4000);
     await judge('poor', 'loss');
@@ -117,7 +117,7 @@ describe('A publisher with audio fallback', () => {
     publisher.publishVideo(true);
     await settled();
     assert.deepEqual([events, sending(ann.client)], [[], ['audio', 'video']]);
-    assert.equal(told(ann.client).at(-1), true);
+    assert.equal(reported(ann.client).at(-1), true);
   });
 
   test('sends another camera only when the video is sent again', async () => {
@@ -139,7 +139,7 @@ describe('A publisher with audio fallback', () => {
     own.uplink = { level: 'poor', reason: 'loss' };
     ann.core.publications.uplinkChanged(own.streamId);
     await clock.advance(5000);
-    assert.deepEqual([events.splice(0), told(ann.client)], [['videoDisableWarning', 'videoDisabled quality'], [false]]);
+    assert.deepEqual([events.splice(0), reported(ann.client)], [['videoDisableWarning', 'videoDisabled quality'], [false]]);
     assert.deepEqual(sent(), ['audio', null]);
     await publisher.setVideoSource(/** @type {any} */ (new FakeTrack('video')));
     await settled();
@@ -148,7 +148,7 @@ describe('A publisher with audio fallback', () => {
     ann.session.unpublish(publisher);
     await judge('poor', 'loss');
     await clock.advance(60_000);
-    assert.deepEqual([events, told(ann.client)], [[], [false]]);
+    assert.deepEqual([events, reported(ann.client)], [[], [false]]);
     ann.session.publish(publisher);
     await settled();
     assert.equal(ann.client.askedFor('session.publish').at(-1).hasVideo, true);

@@ -39,10 +39,10 @@ export function device(id) {
   /** @type {import('../../lib/people/call.js').Call[]} */
   const rung = [];
   /** @type {any[]} */
-  const told = [];
+  const reported = [];
   calls.on('incoming', (call) => rung.push(/** @type {any} */ (call)));
-  calls.on('ended', (event) => told.push(event));
-  return { client, people, calls, target, rung, told };
+  calls.on('ended', (event) => reported.push(event));
+  return { client, people, calls, target, rung, reported };
 }
 
 /** @param {import('../../lib/people/call.js').Call} call returns the recorded events of this call */

@@ -141,9 +141,9 @@ describe('A call ends', () => {
     assert.deepEqual([annCamera, benCamera].map(({ isDestroyed, session }) => [isDestroyed, session]), [[false, null], [false, null]]);
     assert.deepEqual(FakePeerConnection.all.map(({ connectionState }) => connectionState), ['closed', 'closed']);
     assert.equal(clock.pending, 0);
-    for (const { client, told } of [ann, ben]) {
+    for (const { client, reported } of [ann, ben]) {
       assert.equal(client.askedFor('call.seen').length, 1);
-      assert.deepEqual(told, []);
+      assert.deepEqual(reported, []);
     }
     assert.equal(mine.names().filter((name) => name === 'ended').length, 1);
   });
@@ -199,7 +199,7 @@ describe('A call ends', () => {
   });
 
   test('missed without a device is reported once, and only to a listener', async () => {
-    const { client, calls, told } = device('ann');
+    const { client, calls, reported } = device('ann');
     const missed = {
       type: 'call.ended', callId: 'old', reason: 'missed', direction: 'incoming', video: true, at: 5,
       person: { personId: 'ben', name: 'Ben', online: false },
@@ -208,7 +208,7 @@ describe('A call ends', () => {
     client.tell(missed);
     await quiet();
     const { type, reason, ...rest } = missed;
-    assert.deepEqual(told, [{ ...rest, outcome: 'missed' }]);
+    assert.deepEqual(reported, [{ ...rest, outcome: 'missed' }]);
     assert.equal(client.askedFor('call.seen').length, 2);
     calls.off('ended');
     client.tell({ ...missed, callId: 'older' });

@@ -71,12 +71,12 @@ describe('A request', () => {
   test('also emits its answer as an event, except `ok`', async () => {
     server.answers['roulette.next'] = () => ({ type: 'roulette.waiting' });
     /** @type {string[]} */
-    const told = [];
-    client.on('message', ({ type }) => told.push(type)).on('message:roulette.waiting', ({ type }) => told.push(`only ${type}`));
+    const reported = [];
+    client.on('message', ({ type }) => reported.push(type)).on('message:roulette.waiting', ({ type }) => reported.push(`only ${type}`));
     await client.connect();
     await client.request('roulette.next');
     await client.request('roulette.stop');
-    assert.deepEqual(told, ['roulette.waiting', 'only roulette.waiting']);
+    assert.deepEqual(reported, ['roulette.waiting', 'only roulette.waiting']);
   });
 });
 

@@ -139,7 +139,7 @@ describe('A meter', () => {
 describe('A subscriber that the server tells of the network', () => {
   beforeEach(begin);
 
-  async function told() {
+  async function reported() {
     const made = await seeing();
     const { watch: { subscriber }, ben, stream } = made;
     /** @type {string[]} */
@@ -163,7 +163,7 @@ describe('A subscriber that the server tells of the network', () => {
   }
 
   test('warns before the video is paused, and lifts the warning', async () => {
-    const { tell } = await told();
+    const { tell } = await reported();
     assert.deepEqual(await tell({ warning: true }), ['videoDisableWarning', 'fair bandwidth local']);
     assert.deepEqual(await tell({ warning: true }), []);
     assert.deepEqual(await tell({ warning: false }), ['videoDisableWarningLifted', 'good']);
@@ -174,7 +174,7 @@ describe('A subscriber that the server tells of the network', () => {
   });
 
   test('says nothing when another layer was chosen, and has the reason in its statistics', async () => {
-    const { tell, limitation } = await told();
+    const { tell, limitation } = await reported();
     assert.deepEqual(await limitation(), ['none', undefined, undefined]);
     for (const reason of ['size', 'publisher']) {
       assert.deepEqual(await tell({ reason, rid: 'h', temporalLayer: 1 }), []);
@@ -183,7 +183,7 @@ describe('A subscriber that the server tells of the network', () => {
   });
 
   test('has no limitation in its statistics any more when the network carries everything again', async () => {
-    const { tell, limitation } = await told();
+    const { tell, limitation } = await reported();
     await tell({ reason: 'bandwidth', rid: 'q', limited: true });
     assert.deepEqual(await limitation(), ['bandwidth', 'q', undefined]);
     await tell({ reason: 'size', rid: 'h' });
@@ -202,13 +202,13 @@ describe('A subscriber that the server tells of the network', () => {
   });
 
   test('names the reason of the pause when another reason ends it', async () => {
-    const { tell } = await told();
+    const { tell } = await reported();
     assert.deepEqual(await tell({ videoPaused: true, reason: 'codec' }), ['videoDisabled codecNotSupported']);
     assert.deepEqual(await tell({ reason: 'bandwidth', rid: 'q' }), ['videoEnabled codecNotSupported']);
   });
 
-  test('reports the uplink of the publisher, who is told the same', async () => {
-    const { ann, ben, stream, subscriber, events, publisher } = await told();
+  test('reports the uplink of the publisher, who gets the same', async () => {
+    const { ann, ben, stream, subscriber, events, publisher } = await reported();
     /** @type {any[]} */
     const own = [];
     publisher.on('networkConditionChanged', (/** @type {any} */ event) => own.push(event.networkCondition));
@@ -224,7 +224,7 @@ describe('A subscriber that the server tells of the network', () => {
   });
 
   test('judges what arrives while the program listens', async () => {
-    const { subscriber, events, watch } = await told();
+    const { subscriber, events, watch } = await reported();
     const [receiver] = room.clients[1].sides.receive?.transceivers.map((/** @type {any} */ transceiver) => transceiver.receiver) ?? [];
     let seconds = 0;
     receiver.getStats = async () => new Map([['in', {

@@ -11,9 +11,9 @@ export class FakeWindow {
     const observers = this.observers;
     /** @param {string} kind */
     const observerClass = (kind) => class extends FakeObserver {
-      /** @param {(entries: any[]) => void} told */
-      constructor(told) {
-        super(kind, told);
+      /** @param {(entries: any[]) => void} reported */
+      constructor(reported) {
+        super(kind, reported);
         observers.push(this);
       }
     };
@@ -40,13 +40,13 @@ export class FakeWindow {
   /** @param {any} element @param {number} width @param {number} height */
   resize(element, width, height) {
     element.rectangle = { ...element.rectangle, right: element.rectangle.left + width, bottom: element.rectangle.top + height, width, height };
-    for (const observer of this.observers) if (observer.kind === 'size' && observer.targets.has(element)) observer.told([{ target: element }]);
+    for (const observer of this.observers) if (observer.kind === 'size' && observer.targets.has(element)) observer.reported([{ target: element }]);
   }
 
   /** @param {any} element @param {boolean} isIntersecting */
   scroll(element, isIntersecting) {
     for (const observer of this.observers) {
-      if (observer.kind === 'intersection' && observer.targets.has(element)) observer.told([{ target: element, isIntersecting }]);
+      if (observer.kind === 'intersection' && observer.targets.has(element)) observer.reported([{ target: element, isIntersecting }]);
     }
   }
 
@@ -61,10 +61,10 @@ class FakeObserver {
   /** @type {Set<any>} */
   targets = new Set();
 
-  /** @param {string} kind @param {(entries: any[]) => void} told */
-  constructor(kind, told) {
+  /** @param {string} kind @param {(entries: any[]) => void} reported */
+  constructor(kind, reported) {
     this.kind = kind;
-    this.told = told;
+    this.reported = reported;
   }
 
   /** @param {any} target */

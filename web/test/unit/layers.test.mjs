@@ -9,11 +9,11 @@ function sender(layers = three) {
   const made = {
     encodings: encodingsOf(layers),
     /** @type {string[]} */
-    told: [],
+    reported: [],
     getParameters: () => ({ encodings: made.encodings.map((encoding) => ({ ...encoding })) }),
     setParameters: async (/** @type {any} */ { encodings }) => {
       made.encodings = encodings;
-      made.told.push(encodings.filter((/** @type {any} */ { active }) => active).map((/** @type {any} */ { rid }) => rid).join());
+      made.reported.push(encodings.filter((/** @type {any} */ { active }) => active).map((/** @type {any} */ { rid }) => rid).join());
     },
   };
   return /** @type {any} */ (made);
@@ -28,15 +28,15 @@ describe('Layers', () => {
   test('are those that are wanted, or the smallest if none is wanted', async () => {
     const one = sender();
     for (const rids of [['f'], ['f', 'q'], ['f', 'q'], [], ['h'], ['f', 'none']]) await activate(one, { rids });
-    assert.deepEqual(one.told, ['f,q', 'q', 'h', 'f'], 'nothing is announced twice');
+    assert.deepEqual(one.reported, ['f,q', 'q', 'h', 'f'], 'nothing is announced twice');
   });
 
-  test('of a video without layers are sent while somebody wants it', async () => {
+  test('of a video without layers are sent while a subscriber wants it', async () => {
     const plain = sender(single);
     const active = [];
     for (const video of [undefined, true, false, false, true]) {
       await activate(plain, { rids: [], video });
-      active.push([plain.encodings[0].active ?? true, plain.told.length]);
+      active.push([plain.encodings[0].active ?? true, plain.reported.length]);
     }
     assert.deepEqual(active, [[true, 0], [true, 0], [false, 1], [false, 1], [true, 2]]);
   });

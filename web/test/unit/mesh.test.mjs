@@ -9,7 +9,7 @@ import { seeded } from './random.mjs';
 const orders = Number(process.env.CONFAB_MESH_ORDERS ?? 60);
 const firstSeed = Number(process.env.CONFAB_MESH_SEED ?? 1);
 /** Longer than a lost offer, a refused one, a restart and a new connection take one after the other. */
-const patienceMs = 180_000;
+const limitMs = 180_000;
 
 /** @param {FakePeerConnection[]} all */
 const open = (all) => all.filter(({ connectionState }) => connectionState !== 'closed');
@@ -49,7 +49,7 @@ async function connects(seed) {
   await live(wire, random);
   wire.losses = 0;
   let waited = 0;
-  for (; waited < patienceMs && wire.missing.length > 0; waited += 1000) await wire.pass(1000);
+  for (; waited < limitMs && wire.missing.length > 0; waited += 1000) await wire.pass(1000);
   assert.deepEqual(wire.missing, [], `seed ${seed}`);
   // And it stays so.
   await wire.pass(30_000);

@@ -6,8 +6,8 @@ import { begin, joined, publisherOf, room, subscribe, watching } from './routed-
 describe('A pinned video', () => {
   beforeEach(begin);
 
-  /** @param {any} client @returns {(number | undefined)[]} the priorities that the server was told, in order */
-  const told = (client) => client.askedFor('session.subscribe').map((/** @type {any} */ { priority }) => priority);
+  /** @param {any} client @returns {(number | undefined)[]} the priorities that were sent to the server, in order */
+  const reported = (client) => client.askedFor('session.subscribe').map((/** @type {any} */ { priority }) => priority);
 
   test('is requested with its priority, and without one when it is released', async () => {
     const { ben, watch: { subscriber } } = await watching();
@@ -15,7 +15,7 @@ describe('A pinned video', () => {
       subscriber.setPriority(priority);
       await settled();
     }
-    assert.deepEqual(told(ben.client), [undefined, 1, 100, undefined, 2, undefined]);
+    assert.deepEqual(reported(ben.client), [undefined, 1, 100, undefined, 2, undefined]);
     assert.throws(() => subscriber.setPriority(Number.NaN), /The priority must be a number/);
   });
 
@@ -24,7 +24,7 @@ describe('A pinned video', () => {
     ben.session.unsubscribe(subscriber);
     subscribe(ben.session, stream, { priority: 3 });
     await settled();
-    assert.deepEqual(told(ben.client), [undefined, 3]);
+    assert.deepEqual(reported(ben.client), [undefined, 3]);
   });
 
   test('keeps the highest priority of its subscribers that show it', async () => {
@@ -35,7 +35,7 @@ describe('A pinned video', () => {
     await settled();
     other.subscriber.subscribeToVideo(false);
     await settled();
-    assert.deepEqual(told(ben.client), [undefined, 2, 1]);
+    assert.deepEqual(reported(ben.client), [undefined, 2, 1]);
   });
 
   test('has no priority in a relayed session', async () => {
@@ -47,6 +47,6 @@ describe('A pinned video', () => {
     await settled();
     subscriber.setPriority(2);
     await settled();
-    assert.deepEqual(told(ben.client), [undefined]);
+    assert.deepEqual(reported(ben.client), [undefined]);
   });
 });

@@ -21,11 +21,11 @@ describe('A publisher', () => {
     page.devices.refuse = () => Object.assign(new Error('no'), { name: 'NotAllowedError' });
     const target = page.element();
     /** @type {string[]} */
-    const told = [];
+    const reported = [];
     const error = await called((callback) => OT.initPublisher(target, { insertMode: 'append' }, callback)
-      .on('accessDenied destroyed', (event) => told.push(event.type)));
+      .on('accessDenied destroyed', (event) => reported.push(event.type)));
     assert.deepEqual([error.name, error.code], ['OT_USER_MEDIA_ACCESS_DENIED', 1500]);
-    assert.deepEqual(told, ['accessDenied', 'destroyed']);
+    assert.deepEqual(reported, ['accessDenied', 'destroyed']);
     assert.deepEqual(target.children, []);
   });
 
@@ -81,13 +81,13 @@ describe('A publisher', () => {
     const publisher = OT.initPublisher(page.element(), { audioSource: 'headset', publishAudio: false });
     await settled();
     /** @type {any} */
-    let told;
-    publisher.on('audioInputDeviceChanged', ({ device }) => { told = device; });
+    let reported;
+    publisher.on('audioInputDeviceChanged', ({ device }) => { reported = device; });
     publisher.on('mediaLost', () => assert.fail('there is another one'));
     const [headset] = page.devices.given;
     headset.end();
     await settled();
-    assert.equal(told.deviceId, 'mic');
+    assert.equal(reported.deviceId, 'mic');
     assert.deepEqual([publisher.getAudioSource()?.readyState, publisher.getAudioSource()?.enabled], ['live', false]);
     assert.notEqual(publisher.getAudioSource(), headset);
     assert.deepEqual(page.devices.asked.at(-1), { audio: {}, video: false });

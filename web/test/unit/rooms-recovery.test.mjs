@@ -29,8 +29,8 @@ describe('What fails is tried again', () => {
     assertAllSeeAll([ann, ben, eve]);
     assert.deepEqual([ben.watched.of('subscriber').length, ben.watched.of('subscriberGone').length], [4, 3]);
     const streamId = ben.watched.of('subscriber')[0].subscriber.stream.streamId;
-    const told = ben.watched.of('error').map(({ stream, isFinal }) => [stream.streamId, isFinal]);
-    assert.deepEqual(told, [[streamId, false]], 'only the first failure is told');
+    const reported = ben.watched.of('error').map(({ stream, isFinal }) => [stream.streamId, isFinal]);
+    assert.deepEqual(reported, [[streamId, false]], 'only the first failure is reported');
   });
 
   test('a subscription after the pause that the server asks for, and not after its stream ended', async () => {
@@ -64,10 +64,10 @@ describe('What fails is tried again', () => {
     await clock.advance(5000);
     assertAllSeeAll([ann, ben]);
     assert.equal(ben.client.askedFor('session.publish').length, 3);
-    const told = ben.watched.events.filter(([name]) => name === 'error' || name === 'recovered');
+    const reported = ben.watched.events.filter(([name]) => name === 'error' || name === 'recovered');
     assert.deepEqual(
-      told.map(([name, { publisher, isFinal }]) => [name, publisher === ben.publisher, isFinal]), [['error', true, false], ['recovered', true, undefined]],
-      'only the first failure is told',
+      reported.map(([name, { publisher, isFinal }]) => [name, publisher === ben.publisher, isFinal]), [['error', true, false], ['recovered', true, undefined]],
+      'only the first failure is reported',
     );
   });
 

@@ -67,7 +67,7 @@ describe('Joining a room', () => {
 });
 
 describe('The lobby', () => {
-  /** Somebody who waits for a room of Ann's. */
+  /** A person who waits for a room of Ann's. */
   async function knocking() {
     const ann = await inside('ann', { options: { lobby: true } });
     const ben = visitor('ben');
@@ -79,7 +79,7 @@ describe('The lobby', () => {
     return { ann, ben, joining };
   }
 
-  test('is told to hosts, who admit', async () => {
+  test('is reported to hosts, who admit', async () => {
     const { ann, joining } = await knocking();
     assert.deepEqual([...ann.room.knocks.values()], [{ connectionId: 'ben', displayName: 'Ben' }]);
     await ann.room.admit('ben');
@@ -88,7 +88,7 @@ describe('The lobby', () => {
     assert.deepEqual(ann.watched.of('knock').map(({ waiting }) => waiting), [true, false]);
   });
 
-  test('is told to somebody who becomes host, and no more to a guest', async () => {
+  test('is reported to a person who becomes host, and no longer to a guest', async () => {
     const { ann } = await knocking();
     const eve = visitor('eve');
     const joining = eve.rooms.join({ name: 'Tea' });
@@ -122,7 +122,7 @@ describe('In a room', () => {
     assert.deepEqual([ben.publisher.isDestroyed, ben.room.isOver, ben.rooms.room], [false, true, null]);
   });
 
-  test('hands, reactions, messages and options are told', async () => {
+  test('hands, reactions, messages and options are reported', async () => {
     const [ann, ben] = await allInside('ann', 'ben');
     await ben.room.raiseHand(true);
     await ben.room.react('👏');
@@ -225,7 +225,7 @@ describe('In a room', () => {
     assert.deepEqual(hasAudio(), [true, true]);
   });
 
-  test('a host stops a screen share, which ends for good; the camera goes on', async () => {
+  test('a host stops a screen share, which ends for good; the camera continues', async () => {
     const [ann, ben] = await allInside('ann', 'ben');
     const screen = camera({ videoSource: 'screen' });
     ben.room.publish(screen);

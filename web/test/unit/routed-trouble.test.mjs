@@ -269,8 +269,8 @@ describe('A video that the server does not take at its bandwidth limit', () => {
     const [ann, ben] = [await joined('a'), await joined('b')];
     const publisher = publisherOf({ publishVideo: false });
     /** @type {string[]} */
-    const told = [];
-    publisher.on('videoRefused videoRefusalOver', (/** @type {any} */ { type, error }) => told.push(error ? `${type} ${error.code}` : type));
+    const reported = [];
+    publisher.on('videoRefused videoRefusalOver', (/** @type {any} */ { type, error }) => reported.push(error ? `${type} ${error.code}` : type));
     ann.session.publish(publisher);
     await settled();
     room.isFull = true;
@@ -278,19 +278,19 @@ describe('A video that the server does not take at its bandwidth limit', () => {
     await settled();
     const offers = () => ann.client.askedFor('session.update').filter((/** @type {any} */ { hasVideo }) => hasVideo).length;
     const { stream } = ben.events.find(({ type }) => type === 'streamCreated');
-    return { ann, publisher, told, offers, stream };
+    return { ann, publisher, reported, offers, stream };
   };
 
   test('is offered again after the time that the server says, until it is accepted', async () => {
-    const { told, offers, stream } = await refused();
-    assert.deepEqual([told, offers(), stream.hasVideo], [['videoRefused bandwidth_exceeded'], 1, false]);
+    const { reported, offers, stream } = await refused();
+    assert.deepEqual([reported, offers(), stream.hasVideo], [['videoRefused bandwidth_exceeded'], 1, false]);
     await clock.advance(9000);
     assert.equal(offers(), 1);
     await clock.advance(11_000);
-    assert.deepEqual([told.length, offers()], [1, 3], 'it is reported once');
+    assert.deepEqual([reported.length, offers()], [1, 3], 'it is reported once');
     room.isFull = false;
     await clock.advance(10_000);
-    assert.deepEqual([told.slice(1), offers(), stream.hasVideo], [['videoRefusalOver'], 4, true]);
+    assert.deepEqual([reported.slice(1), offers(), stream.hasVideo], [['videoRefusalOver'], 4, true]);
     await clock.advance(60_000);
     assert.equal(offers(), 4);
   });
@@ -299,12 +299,12 @@ describe('A video that the server does not take at its bandwidth limit', () => {
     const first = await refused();
     first.publisher.publishVideo(false);
     await clock.advance(60_000);
-    assert.deepEqual([first.told.slice(1), first.offers()], [['videoRefusalOver'], 1]);
+    assert.deepEqual([first.reported.slice(1), first.offers()], [['videoRefusalOver'], 1]);
     first.publisher.publishVideo(true);
     await settled();
-    assert.deepEqual([first.told.length, first.offers()], [3, 2]);
+    assert.deepEqual([first.reported.length, first.offers()], [3, 2]);
     first.ann.session.unpublish(first.publisher);
     await clock.advance(60_000);
-    assert.deepEqual([first.told.slice(3), first.offers()], [['videoRefusalOver'], 2]);
+    assert.deepEqual([first.reported.slice(3), first.offers()], [['videoRefusalOver'], 2]);
   });
 });

@@ -277,11 +277,11 @@ describe('Transceivers', () => {
     const second = publisherOf();
     ann.session.publish(second);
     await settled();
-    const told = ben.client.askedFor('session.subscribe').length;
+    const reported = ben.client.askedFor('session.subscribe').length;
     const { subscriber } = subscribe(ben.session, second.stream);
     ben.session.unsubscribe(subscriber);
     await settled();
-    assert.equal(ben.client.askedFor('session.subscribe').length, told);
+    assert.equal(ben.client.askedFor('session.subscribe').length, reported);
     assert.equal(ben.client.askedFor('session.unsubscribe').length, 0);
   });
 

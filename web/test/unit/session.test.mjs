@@ -100,11 +100,11 @@ describe('A session that connects', () => {
 
   test('reports exceptions to the whole page', async () => {
     /** @type {any} */
-    let told;
-    OT.once('exception', (/** @type {any} */ event) => { told = event; });
+    let reported;
+    OT.once('exception', (/** @type {any} */ event) => { reported = event; });
     const { session } = join('a');
     await called((callback) => session.connect('', callback));
-    assert.deepEqual([told.title, told.code, told.target], ['OT_INVALID_PARAMETER', 1011, session]);
+    assert.deepEqual([reported.title, reported.code, reported.target], ['OT_INVALID_PARAMETER', 1011, session]);
   });
 });
 
@@ -133,13 +133,13 @@ describe('Publishing and subscribing', () => {
   test('report when the camera or the microphone is turned off', async () => {
     const { ann, ben, publisher, subscriber } = await watching();
     /** @type {string[]} */
-    const told = [];
-    subscriber.on('videoDisabled videoEnabled', ({ type, reason }) => told.push(`${type} ${reason}`));
+    const reported = [];
+    subscriber.on('videoDisabled videoEnabled', ({ type, reason }) => reported.push(`${type} ${reason}`));
     publisher.publishVideo(false);
     await settled();
     publisher.publishVideo(true).publishAudio(false);
     await settled();
-    assert.deepEqual(told, ['videoDisabled publishVideo', 'videoEnabled publishVideo']);
+    assert.deepEqual(reported, ['videoDisabled publishVideo', 'videoEnabled publishVideo']);
     const changes = ben.events.filter(({ type }) => type === 'streamPropertyChanged');
     assert.deepEqual(changes.map(({ changedProperty, newValue }) => [changedProperty, newValue]), [['hasVideo', false], ['hasVideo', true], ['hasAudio', false]]);
     assert.equal(ann.types().filter((type) => type === 'streamPropertyChanged').length, 3);
@@ -383,11 +383,11 @@ describe('Moderating', () => {
     room.capabilities = { ...room.capabilities, forceDisconnect: false };
     const { session } = await joined('a');
     /** @type {any} */
-    let told;
-    await session.forceDisconnect('b', (error) => { told = error; }).catch((error) => {
+    let reported;
+    await session.forceDisconnect('b', (error) => { reported = error; }).catch((error) => {
       assert.deepEqual([error.name, error.code], ['OT_PERMISSION_DENIED', 1520]);
     });
-    assert.equal(told.code, 1520);
+    assert.equal(reported.code, 1520);
   });
 });
 
@@ -418,12 +418,12 @@ describe('A session that loses its connection', () => {
   test('reports that media stopped and resumed', async () => {
     const { subscriber } = await watching();
     /** @type {string[]} */
-    const told = [];
-    subscriber.on('connected disconnected', ({ type }) => told.push(type));
+    const reported = [];
+    subscriber.on('connected disconnected', ({ type }) => reported.push(type));
     const [sending] = FakePeerConnection.all.filter(({ senders }) => senders.length > 0);
     const receiving = FakePeerConnection.all.find((one) => one !== sending);
     receiving?.become('disconnected');
     receiving?.become('connected');
-    assert.deepEqual(told, ['disconnected', 'connected']);
+    assert.deepEqual(reported, ['disconnected', 'connected']);
   });
 });

@@ -153,7 +153,7 @@ describe('A subscriber whose program sets no size', () => {
     view.scroll(video, true);
     await settled();
     assert.equal(requested(), 640);
-    assert.deepEqual(withoutConnected(events), [], 'the program is told nothing of it');
+    assert.deepEqual(withoutConnected(events), [], 'nothing of it is reported to the program');
     assert.equal(subscriber.element.classList.contains('OT_audio-only'), false);
   });
 

@@ -47,7 +47,7 @@ export function watch(room) {
 }
 
 /**
- * Somebody who is in a room, with a camera that is on.
+ * A person who is in a room, with a camera that is on.
  * @param {string} id
  * @param {import('../../lib/rooms/rooms.js').RoomRequest} [request]
  * @param {object} [options] of `Rooms`
@@ -71,7 +71,7 @@ export async function allInside(...ids) {
 }
 
 /**
- * Returns the people whose video somebody sees.
+ * Returns the people whose video is seen.
  * @param {{room: import('../../lib/rooms/room.js').Room}} someone
  */
 export const seenBy = ({ room }) => [...room.subscribers.values()].map(({ stream }) => stream.connection.connectionId).sort();

@@ -10,7 +10,7 @@ final class DrillTalkers: @unchecked Sendable {
     struct Figures {
         var signals = 0
         var longestGap: Duration = .zero
-        /// Why the chat ended; nil if it goes on.
+        /// Why the chat ended; nil if it continues.
         var end: String?
     }
 
@@ -63,7 +63,7 @@ final class DrillTalkers: @unchecked Sendable {
         loop.scheduleTask(in: Self.pause) { if !self.isOver { self.say(index) } }
     }
 
-    /// Returns the figures since the last call. A silence that goes on counts.
+    /// Returns the figures since the last call. A silence that has not ended counts.
     func takeFigures() async throws -> Figures {
         try await loop.submit { [self] in
             if figures.end == nil { figures.longestGap = max(figures.longestGap, ContinuousClock.now - last) }

@@ -107,7 +107,7 @@ final class PostgresSession {
     }
 
     /// Runs `body` once, which may be carried out although the connection fails. For the ledger: each of its operations can be
-    /// repeated, and comes again soon.
+    /// repeated, and is repeated soon.
     func attempt<T>(_ body: (PostgresConnection) throws -> T) throws -> T {
         defer { dropIfBroken() }
         return try body(connect())

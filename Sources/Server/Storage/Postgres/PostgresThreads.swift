@@ -50,7 +50,7 @@ final class PostgresThreads: @unchecked Sendable {
     }
 
     /// Runs a job on one of the threads, and waits no longer than `limit` for it. A job that no thread has begun by then is not run;
-    /// one that was begun goes on.
+    /// one that was begun continues.
     ///
     /// - Throws: as `run(_:)`, or `.unreachable` when the time is over.
     func run<T: Sendable>(

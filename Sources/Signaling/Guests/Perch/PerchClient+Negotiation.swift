@@ -5,11 +5,11 @@ extension PerchClient {
     /// Asks the client to make an offer. If it may already have a peer connection, asks it to close that one first.
     mutating func beginNegotiation(with member: ConnectionID, _ context: inout Context) {
         guard var pair = pairs[member] else { return }
-        if pair.wasTold {
+        if pair.isAnnounced {
             let bye = PerchSignal(connection: pair.connection ?? "none", .bye)
             transmit(.signal(bye, from: pair.user), &context)
         }
-        pair.told(now: context.now)
+        pair.announced(now: context.now)
         pairs[member] = pair
         transmit(.connected(pair.user), &context)
     }

@@ -215,7 +215,7 @@ public struct PerchClient: Machine, Equatable, Sendable {
         if let connection = pair.connection {
             transmit(.signal(.init(connection: connection, .bye), from: pair.user), &context)
         }
-        if pair.wasTold || !pair.offers { transmit(.removed(pair.user), &context) }
+        if pair.isAnnounced || !pair.offers { transmit(.removed(pair.user), &context) }
         users.remove(member)
     }
 

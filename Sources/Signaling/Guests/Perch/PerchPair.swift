@@ -32,40 +32,40 @@ struct PerchPair: Equatable, Sendable {
     /// When to send or repeat `peer_connected`; nil if neither is necessary.
     private(set) var dueAt: Timestamp?
     /// When `peer_connected` was last sent; nil if it was not sent yet.
-    private var toldAt: Timestamp?
-    private var timesTold = 0
+    private var announcedAt: Timestamp?
+    private var announcements = 0
 
     init(user: String, isPerch: Bool, offers: Bool) { (self.user, self.isPerch, self.offers) = (user, isPerch, offers) }
 
     /// Whether `peer_connected` was sent. If so, the client may already have a peer connection.
-    var wasTold: Bool { timesTold > 0 }
+    var isAnnounced: Bool { announcements > 0 }
 
     /// If this client makes the offers, schedules the first `peer_connected`, unless that was already scheduled or
     /// sent. Called when a native client has something to send or receive, or when another client of this protocol
     /// joined.
     mutating func begin(now: Timestamp) {
-        guard offers, !wasTold, dueAt == nil else { return }
+        guard offers, !isAnnounced, dueAt == nil else { return }
         dueAt = now + (isPerch ? .zero : Self.settling)
     }
 
     /// Schedules another `peer_connected`, for example because a native client has published more streams. Does
     /// nothing if this client does not make the offers, or if the negotiation has not started or is still in progress.
     mutating func beginAgain(now: Timestamp) {
-        guard offers, wasTold, dueAt == nil else { return }
-        let earliest = (toldAt ?? now) + Self.shortestPause
+        guard offers, isAnnounced, dueAt == nil else { return }
+        let earliest = (announcedAt ?? now) + Self.shortestPause
         dueAt = max(now, earliest)
     }
 
     /// Records that `peer_connected` was sent.
-    mutating func told(now: Timestamp) {
-        timesTold += 1
-        toldAt = now
+    mutating func announced(now: Timestamp) {
+        announcements += 1
+        announcedAt = now
         connection = nil
         dueAt = now + pause
     }
 
     private var pause: Duration {
-        min(Self.longestPause, Self.shortestPause * (1 << min(max(timesTold - 1, 0), 3)))
+        min(Self.longestPause, Self.shortestPause * (1 << min(max(announcements - 1, 0), 3)))
     }
 
     /// Records an offer. An offer with a new id starts a new peer connection, which replaces the previous one. Offers
@@ -80,7 +80,7 @@ struct PerchPair: Equatable, Sendable {
     /// Records that the offer was answered. `peer_connected` is then not repeated, and later pauses are short again.
     mutating func answered() {
         dueAt = nil
-        timesTold = min(timesTold, 1)
+        announcements = min(announcements, 1)
     }
 
     /// Records that one of the two members closed or refused the peer connection. If this client makes the offers,

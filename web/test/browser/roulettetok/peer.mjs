@@ -5,7 +5,7 @@ import { python, PythonPeer } from '../python-peer.mjs';
 import { NotYet, until } from '../wait.mjs';
 
 /** The events of RouletteTok's server, and the end. Other events are kept only for error messages. */
-const told = new Set(['initial', 'subscribe', 'empty', 'disconnectPartner', 'closed', 'disconnect', 'error', 'fault']);
+const reported = new Set(['initial', 'subscribe', 'empty', 'disconnectPartner', 'closed', 'disconnect', 'error', 'fault']);
 
 /** The names of the kinds of legacy clients. */
 export const kinds = ['websocket', 'xhr-polling', 'jsonp-polling', 'ios'];
@@ -53,7 +53,7 @@ class Peer extends PythonPeer {
     this.log.push(line);
     const { event, args } = JSON.parse(line);
     if (event === 'initial') this.session = args[0].sessionId;
-    if (told.has(event)) this.news.push({ event, args });
+    if (reported.has(event)) this.news.push({ event, args });
   }
 
   complain(line) {
