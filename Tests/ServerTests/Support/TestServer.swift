@@ -1,7 +1,9 @@
 import Foundation
 import Logging
-@testable import Server
+import Signaling
 import Wire
+
+@testable import Server
 
 /// A complete server in the test's process, on a free port, with a temporary data directory.
 struct TestServer: Sendable {
