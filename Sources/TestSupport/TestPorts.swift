@@ -15,7 +15,7 @@ import Synchronization
 /// 32768) and macOS (from 49152) choose. A process that needs some takes a block of them, by keeping its first port
 /// bound until it ends.
 public enum TestPorts {
-    /// The ports of this process are all in use.
+    /// Other processes have all blocks, or other programs use their first ports.
     public struct NoneLeft: Error, CustomStringConvertible {
         public var description: String { "All blocks of ports from \(first) are taken." }
     }

@@ -13,11 +13,17 @@ struct DistantSessions: Equatable, Sendable {
         case join(SessionID, MatchID)
         /// A report, which the session completes.
         case report(SessionID, Report)
+        /// A subscription in a routed session.
         case subscribe(SessionID, StreamID)
         case other
 
         init(_ verb: SessionVerb) {
-            if case .subscribe(let verb) = verb { self = .subscribe(verb.session, verb.stream) } else { self = .other }
+            // Without mids, the media plane forwards nothing, so there is nothing to undo.
+            if case .subscribe(let verb) = verb, !verb.mids.isEmpty {
+                self = .subscribe(verb.session, verb.stream)
+            } else {
+                self = .other
+            }
         }
     }
 

@@ -102,6 +102,8 @@ extension Hub {
         case .hall(let person): context.tell(.person(person, .hallIsElsewhere(error)))
         // This would create the machine here. Whatever was asked about the person follows, and finds nobody.
         case .person(_, .lookedUp): break
+        // Nobody knows where the callee is, who may still come here. So the call continues to ring.
+        case .person(_, .call(.restored)) where error.at == nil: break
         // Nobody waits for an answer, but the person may be on another node, which does not get the letter.
         case .person(_, let event) where event.travels: context.figures.droppedLetters += 1
         // Nobody waits for an answer, or the machine's absence is the answer.

@@ -289,6 +289,26 @@ import Wire
         #expect(bo.news.compactMap(\.call).compactMap(\.ended).map(\.reason) == [.unreachable])
     }
 
+    @Test func aCallRingsOnWhileNobodyKnowsWhereItsCalleeIs() throws {
+        _ = known("Ada", person, at: 1)
+        let bo = known("Bo", IdentityID(high: 2, low: 2), at: 1)
+        bo.want(.request(.call(.start(.init(person: publicID(person), video: true)))))
+        world.pass(.milliseconds(100))
+        let call = try #require(world.shelf.archive.openCalls.keys.first)
+        world.heir = world.nodes[2]
+        world.registry.setAway(true)
+        world.kill(world.nodes[0])
+        world.pass(.seconds(5))
+        #expect(world.nodes[2].stage.hub.callCount == 1)
+        world.registry.setAway(false)
+        bo.connect(to: world.nodes[2], at: "n1")
+        world.pass(.seconds(2))
+        bo.want(.request(.call(.rejoin(.init(call: call)))))
+        world.pass(.seconds(8))
+        #expect(bo.failures.isEmpty && world.nodes[2].stage.hub.callCount == 1)
+        #expect(bo.news.compactMap(\.call).compactMap(\.ended).isEmpty)
+    }
+
     @Test func aCallThatNoNodeHasContinuedYetIsNotOver() throws {
         let (ada, bo, call) = try callOfADeadNode()
         world.shelf.archive.callHomes[call] = nil

@@ -46,7 +46,7 @@ struct CodedEvents: Sendable, CustomTestStringConvertible {
             "PersonCallEvent", "CallEvents", PersonCallEvent.blanks,
             staying: ["restored", "readmitted", "located", "nodeLost"]),
         CodedEvents(
-            "CallEvent", "CallEvents", CallEvent.blanks, staying: ["restore", "returned", "missed", "nodeLost"]),
+            "CallEvent", "CallEvents", CallEvent.blanks, staying: ["restore", "returned", "missed", "calleeElsewhere", "nodeLost"]),
         CodedEvents("CallAnswer", "CallEvents", CallAnswer.blanks),
         CodedEvents(
             "SessionEvent", "SessionEvents", SessionEvent.blanks,
