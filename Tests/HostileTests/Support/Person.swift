@@ -79,7 +79,7 @@ final class Person: @unchecked Sendable {
     /// Waits for the next message for which `pick` returns a value. Other messages are kept in `heard`.
     @discardableResult
     func hear<T>(
-        _ what: String, within limit: Duration = .seconds(20), _ pick: (ServerMessage) throws -> T?
+        _ what: String, within limit: Duration = .seconds(50), _ pick: (ServerMessage) throws -> T?
     ) throws -> T {
         let deadline = ContinuousClock.now + limit
         do {
@@ -124,14 +124,14 @@ final class Person: @unchecked Sendable {
 
     /// Waits until the server has closed and returns the code; 1006 if there was none.
     @discardableResult
-    func hearClose(within limit: Duration = .seconds(20)) throws -> UInt16 {
+    func hearClose(within limit: Duration = .seconds(50)) throws -> UInt16 {
         let deadline = ContinuousClock.now + limit
         while closeCode == nil, try next(until: deadline) != nil {}
         return closeCode ?? 1006
     }
 
     /// Waits for the answer to that request and returns its error; nil for `ok`.
-    func hearAnswer(to seq: UInt64, within limit: Duration = .seconds(20)) throws -> WireError? {
+    func hearAnswer(to seq: UInt64, within limit: Duration = .seconds(50)) throws -> WireError? {
         try hear("answer to \(seq)", within: limit) { message -> WireError?? in
             switch message {
             case .ok(let answer) where answer.re == seq: .some(nil)
@@ -144,7 +144,7 @@ final class Person: @unchecked Sendable {
     // MARK: Matches
 
     /// Starts a search and waits for a match.
-    func meet(_ start: RouletteVerb.Start = RouletteVerb.Start(), within limit: Duration = .seconds(20)) throws
+    func meet(_ start: RouletteVerb.Start = RouletteVerb.Start(), within limit: Duration = .seconds(50)) throws
         -> RouletteNotice.Matched
     {
         try say(.roulette(.start(start)))
