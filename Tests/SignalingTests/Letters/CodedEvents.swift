@@ -46,7 +46,8 @@ struct CodedEvents: Sendable, CustomTestStringConvertible {
             "PersonCallEvent", "CallEvents", PersonCallEvent.blanks,
             staying: ["restored", "readmitted", "located", "nodeLost"]),
         CodedEvents(
-            "CallEvent", "CallEvents", CallEvent.blanks, staying: ["restore", "returned", "missed", "calleeElsewhere", "nodeLost"]),
+            "CallEvent", "CallEvents", CallEvent.blanks,
+            staying: ["restore", "returned", "missed", "calleeElsewhere", "nodeLost"]),
         CodedEvents("CallAnswer", "CallEvents", CallAnswer.blanks),
         CodedEvents(
             "SessionEvent", "SessionEvents", SessionEvent.blanks,
