@@ -41,7 +41,8 @@ struct TestServer: Sendable {
         configuration.metrics.enabled = .never
         configuration.media.port = 0
         configuration.shutdown.grace = .milliseconds(500)
-        // Most clients of tests send no pings, and a busy machine may take minutes for what they wait for.
+        // On a busy machine, clients of tests may be slow to send their hello, and most send no pings while they wait.
+        configuration.limits.handshakeTimeout = .seconds(60)
         configuration.rules.pingInterval = .seconds(120)
         // Most tests have no viewers who wait for the end.
         configuration.broadcasts.stopTimeout = .zero
