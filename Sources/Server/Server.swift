@@ -156,6 +156,7 @@ public struct ConfabServer: Sendable {
             try await lifecycle.run()
         } catch {
             try? await storage.close()
+            await Self.letTasksBegin()
             try? await group.shutdownGracefully()
             // The life may have ended before the services ran. They refuse to run then.
             if fence.isFenced { throw NodeFenced(hasActed: fence.hasActed) }
@@ -167,6 +168,15 @@ public struct ConfabServer: Sendable {
         // Throw the error, because a supervisor restarts the server only after an error.
         if let error = storageFault.withLock({ $0 }) { throw error }
         logger.info("Stopped")
+    }
+
+    /// Lets the tasks that wait for a thread begin.
+    ///
+    /// Hummingbird starts its graceful shutdown in a task for which nobody waits. If a service fails at the same time, the event loop
+    /// could end before that task begins, and SwiftNIO ends a debug build because of the promise that the task leaks.
+    private static func letTasksBegin() async {
+        // Not Task.yield, because this task may have an executor of its own. One turn each for the task, its actor and its callback.
+        for _ in 0..<3 { await Task.detached {}.value }
     }
 
     // MARK: Building the components
