@@ -64,7 +64,8 @@ import FoundationNetworking
     func verdicts() async throws {
         let body =
             #"if [ $n = 1 ]; then verdict=blur; else verdict=end; fi; echo "{\"id\":$id,\"verdict\":\"$verdict\"}""#
-        try await Self.chat(body) { server, ann, bob, matched in
+        // A sample waits for two intervals until the program has started, which takes a while on a busy machine.
+        try await Self.chat(body, interval: .seconds(6)) { server, ann, bob, matched in
             #expect(try await Self.send(server, Self.jpeg, token: matched.publish.token).status == 204)
             let blur = try await ann.hear("blur") { if case .roulette(.blur(let blur)) = $0 { blur } else { nil } }
             #expect(blur.whose == .partner && blur.blurred)

@@ -15,7 +15,7 @@ actor SocketClient {
     }
 
     /// How long to wait for a message. Shorter than the time limits of tests, whose failures do not name the message.
-    static let longestWait = Duration.seconds(50)
+    static let longestWait = Duration.seconds(100)
 
     private static let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
 
