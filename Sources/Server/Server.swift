@@ -156,7 +156,7 @@ public struct ConfabServer: Sendable {
             try await lifecycle.run()
         } catch {
             try? await storage.close()
-            await Self.letTasksBegin()
+            await Self.letQueuedTasksStart()
             try? await group.shutdownGracefully()
             // The life may have ended before the services ran. They refuse to run then.
             if fence.isFenced { throw NodeFenced(hasActed: fence.hasActed) }
@@ -170,12 +170,12 @@ public struct ConfabServer: Sendable {
         logger.info("Stopped")
     }
 
-    /// Lets the tasks that wait for a thread begin.
+    /// Gives tasks that are queued a chance to start.
     ///
-    /// Hummingbird starts its graceful shutdown in a task for which nobody waits. If a service fails at the same time, the event loop
-    /// could end before that task begins, and SwiftNIO ends a debug build because of the promise that the task leaks.
-    private static func letTasksBegin() async {
-        // Not Task.yield, because this task may have an executor of its own. One turn each for the task, its actor and its callback.
+    /// Hummingbird shuts down in a task that nothing awaits. If a service fails at the same time, the event loop could shut down before
+    /// that task starts. The task would then leak a promise, which crashes a debug build.
+    private static func letQueuedTasksStart() async {
+        // Not Task.yield, because this task may have its own executor. Three times: for the task, its actor and its callback.
         for _ in 0..<3 { await Task.detached {}.value }
     }
 

@@ -49,7 +49,7 @@ struct ReleasingTests {
         #expect(released.withLock(\.self) == 200)
     }
 
-    @Test("media in the events that new iterations begin with may use the events when newer ones replace it")
+    @Test("media in an initial event may read the events while a newer event replaces it")
     func presentEvents() {
         let source = EventSource<Probe>(holdsMedia: true) { present, event in present = [event] }
         let counts = LockedValue<[Int]>([])

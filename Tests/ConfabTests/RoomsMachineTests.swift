@@ -52,7 +52,7 @@ struct RoomsMachineTests {
         effects.compactMap { if case .send(_, .room(.join(let join))) = $0 { join } else { nil } }
     }
 
-    @Test("a person whose task is canceled does not wait any longer")
+    @Test("canceling the task of a person in the lobby leaves the lobby")
     mutating func cancelled() {
         _ = ask()
         _ = machine.handle(.answered(1, .success(.room(.waiting(.init(re: 1, name: .unset))))), now: now)

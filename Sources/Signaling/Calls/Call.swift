@@ -47,8 +47,8 @@ struct Call: Machine, Equatable, Sendable {
     private var ringsUntil = Timestamp(milliseconds: 0)
     /// Whether the call is in storage.
     private var isStored = false
-    /// When the callee has missed the call, which was restored; nil if the callee's devices ring, or may still do so. The call ends at
-    /// this time, or when the caller is back, who then learns how it ended.
+    /// When the callee has missed a restored call; nil if the callee's devices ring, or may still ring. The call ends at this time, but not
+    /// before the caller has reconnected, so that the caller learns how it ended.
     private var missedAt: Timestamp?
     /// The time by which absent devices must reconnect after a server restart; nil if none is absent, or if the server
     /// was not restarted during the call.

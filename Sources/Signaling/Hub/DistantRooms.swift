@@ -25,8 +25,8 @@ struct DistantRooms: Equatable, Sendable {
     struct Stream: Equatable, Sendable {
         let tag: NodeTag
         let publisher: ConnectionID
-        /// The clients of this node that know that they subscribe to the stream. Others may subscribe too: their requests have failed, and
-        /// the answers are late.
+        /// The clients of this node whose subscription was confirmed in time. After a late confirmation, a client that is not among them is
+        /// unsubscribed.
         var subscribers: Set<ConnectionID> = []
     }
 

@@ -66,7 +66,7 @@ extension Hub {
 
     private func need(_ room: RoomName) -> Need? { rooms.contains(room) ? nil : Need(machine: .room(room)) }
 
-    /// The session of a room of this life is here, even while it has no members and if the room has ended.
+    /// A session of a room needs no place on the node that made its id, even if it has no members or the room has ended.
     private func sessionNeed(_ session: SessionID) -> Need? {
         guard !sessions.contains(session) else { return nil }
         let origin = context.project.origin(of: session)
@@ -102,7 +102,7 @@ extension Hub {
         case .hall(let person): context.tell(.person(person, .hallIsElsewhere(error)))
         // This would create the machine here. Whatever was asked about the person follows, and finds nobody.
         case .person(_, .lookedUp): break
-        // Nobody knows where the callee is, who may still come here. So the call continues to ring.
+        // The callee's node is unknown, and the callee may still connect here. So the call keeps ringing.
         case .person(_, .call(.restored)) where error.at == nil: break
         // Nobody waits for an answer, but the person may be on another node, which does not get the letter.
         case .person(_, let event) where event.travels: context.figures.droppedLetters += 1

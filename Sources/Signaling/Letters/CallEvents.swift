@@ -39,8 +39,8 @@ public enum CallEvent: Equatable, Sendable {
     case outOfReach
     /// The callee has missed this call, because the former node was lost. This node has restored it, and nobody can accept it.
     case missed
-    /// The callee is not on this node, which has restored the call, so nobody can accept it here. A callee whose device was accepting it
-    /// when the former node died comes soon.
+    /// The callee is on another node than the one that has restored the call, so the callee cannot accept it. A device that was accepting
+    /// the call when the former node died connects here soon.
     case calleeElsewhere
     /// The callee accepts the call, with or without video.
     case accept(IdentityID, video: Bool)

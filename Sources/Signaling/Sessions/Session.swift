@@ -248,8 +248,8 @@ public struct Session: Machine, Equatable, Sendable {
         case .matchOpened(let match, let places, let call):
             bindings[match] = Binding(places: places, call: call)
             joinEarly(match, &context)
-            // A legacy client whose match begins too late is in another one by now. It leaves the late one at once, so the session keeps
-            // the lines of the current one.
+            // If a match of a legacy client begins late, the client is in another match already, and leaves the late one immediately. So the
+            // session keeps the lines of the current match.
             guard self.match == nil else { return }
             self.match = match
             (lines, samples, reporters) = ([], SessionSamples(), nil)

@@ -289,7 +289,7 @@ import Wire
         #expect(bo.news.compactMap(\.call).compactMap(\.ended).map(\.reason) == [.unreachable])
     }
 
-    @Test func aCallRingsOnWhileNobodyKnowsWhereItsCalleeIs() throws {
+    @Test func aRestoredCallKeepsRingingWhileTheNodeOfItsCalleeIsUnknown() throws {
         _ = known("Ada", person, at: 1)
         let bo = known("Bo", IdentityID(high: 2, low: 2), at: 1)
         bo.want(.request(.call(.start(.init(person: publicID(person), video: true)))))
