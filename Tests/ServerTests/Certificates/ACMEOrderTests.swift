@@ -131,6 +131,15 @@ import Wire
         #expect(authority.requests.filter { $0 == "new-nonce" }.count == 1)
     }
 
+    @Test("an order succeeds although nonces of many of its requests are refused")
+    func manyBadNonces() throws {
+        var authority = try FakeAuthority()
+        let refusals = Array(repeating: FakeAuthority.problem(400, "badNonce", "old nonce"), count: 4)
+        for name in ["new-account", "new-order", "challenge-0", "finalize"] { authority.replaced[name] = refusals }
+        _ = try Self.run(Self.order(), at: &authority).result.get()
+        #expect(authority.violations == [])
+    }
+
     @Test("Retry-After sets the pace of polls, but not below a second nor above a minute")
     func pace() throws {
         for (value, wait) in [("0", 1), ("7", 7), ("86400", 60), ("-1", 1), ("soon", 1), ("9999999999999999999", 1)] {

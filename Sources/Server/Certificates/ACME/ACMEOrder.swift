@@ -54,7 +54,7 @@ struct ACMEOrder {
     static let timeLimit: Duration = .seconds(900)
     /// Maximum number of requests for an order, without those for each domain.
     static let maxRequests = 100
-    /// How often a request is repeated because its nonce was refused (§6.5), in the whole order.
+    /// How often one request is repeated because its nonce was refused (§6.5).
     static let maxRefusedNonces = 10
     /// The wait before the first poll. It doubles until it is ``longestPoll``.
     static let firstPoll: Duration = .seconds(1)
@@ -213,6 +213,7 @@ struct ACMEOrder {
 
     private mutating func read(_ response: ACMEResponse, to post: Post) throws(ACMEFailure) {
         guard (200..<300).contains(response.status) else { return try readError(response, to: post) }
+        refusedNonces = 0
         switch post.purpose {
         case .account:
             account = try response.location()
