@@ -330,7 +330,7 @@ import Wire
             let ignored = try await desk.ask("POST", "/admin/api/reports/\(other)/warn", "{}").object()
             #expect(ignored["delivered"] == .bool(false) && ignored["obstacle"] == .string("ignored"))
             try await ann.say(.bye)
-            _ = try? await ann.hearClose()
+            try await ann.close()
             try await eventually {
                 let answer = try await desk.ask("POST", "/admin/api/reports/\(other)/warn", "{}")
                 return try answer.object()["obstacle"] == .string("notConnected")
