@@ -1,3 +1,6 @@
+// Release objects of the application, and those that hold such objects, outside the lock: their `deinit` may call the
+// SDK, and taking the same lock again ends the process. So return from `withLock` what it removes from the value.
+
 #if canImport(Darwin)
 import os
 

@@ -33,12 +33,14 @@ final class CallsMedia: Sendable {
     private var feature: FeatureCore<CallsMachine>? { weakFeature.object }
 
     func use(_ own: (any LocalMedia)?) {
-        let (memberships, captured) = state.withLock { state in
+        let (memberships, former, wasCaptured) = state.withLock { state in
             defer { (state.own, state.isCaptured) = (own, false) }
-            return (state.memberships.values.map(\.membership), state.isCaptured ? state.own : nil)
+            return (state.memberships.values.map(\.membership), state.own, state.isCaptured)
         }
         for membership in memberships { membership.publish(own) }
-        if let captured { Task { await captured.stop() } }
+        if let former, wasCaptured { Task { await former.stop() } }
+        // Release the former media outside the lock.
+        withExtendedLifetime(former) {}
     }
 
     /// Captures media for a call, unless the application has supplied media, suitable media was captured already, or

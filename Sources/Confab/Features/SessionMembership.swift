@@ -307,10 +307,12 @@ final class SessionMembership: Sendable {
         case .connectionCreated: tell(.there)
         case .streamCreated(let stream): show(stream)
         case .streamDestroyed(let stream, _):
-            state.withLock { state in
+            let ended = state.withLock { state in
                 state.shown.remove(stream.id)
-                state.received[stream.id] = nil
+                return state.received.removeValue(forKey: stream.id)
             }
+            // Release the media outside the lock.
+            withExtendedLifetime(ended) {}
             tell(.gone(stream))
             if let other = session.streams.first { show(other) }
         case .streamChanged(let stream):
@@ -366,7 +368,7 @@ final class SessionMembership: Sendable {
         guard let stream = session.core.machine.stream(id) else { return }
         let video = subscriber.video
         let arrival = Arrival(stream, subscriber)
-        let news = state.withLock { state -> [SessionMembershipEvent] in
+        let (news, former) = state.withLock { state -> ([SessionMembershipEvent], Received?) in
             let former = state.received[id]
             var now = former ?? Received(subscriber: subscriber, stream: stream)
             (now.stream, now.video, now.arrival) = (stream, video, arrival ?? now.arrival)
@@ -374,9 +376,11 @@ final class SessionMembership: Sendable {
             let isNew = former.map { $0.video !== video } ?? true
             let isSame = !isNew && former?.stream == stream
             let media: [SessionMembershipEvent] = isSame ? [] : [.media(stream, subscriber, isNew: isNew)]
-            return media + (arrival == former?.arrival ? [] : arrival.map { [.shows($0)] } ?? [])
+            return (media + (arrival == former?.arrival ? [] : arrival.map { [.shows($0)] } ?? []), former)
         }
         for news in news { tell(news) }
+        // Release the former video outside the lock.
+        withExtendedLifetime(former) {}
     }
 
     /// Runs `body`. If the plan says so, retries until it succeeds, throws an error in `final`, or the task is

@@ -53,11 +53,13 @@ final class RoomMedia: Sendable {
     }
 
     func use(_ own: (any LocalMedia)?) {
-        let membership = state.withLock { state in
-            state.own = own
-            return state.membership
+        let (membership, former) = state.withLock { state in
+            defer { state.own = own }
+            return (state.membership, state.own)
         }
         membership?.publish(own)
+        // Release the former media outside the lock.
+        withExtendedLifetime(former) {}
     }
 
     func setSending(audio: Bool?, video: Bool?) {
@@ -118,7 +120,12 @@ final class RoomMedia: Sendable {
         source.send(event)
         guard case .ended = news else { return }
         source.finish()
-        state.withLock { ($0.source, $0.own) = (nil, nil) }
+        let ended = state.withLock { state in
+            defer { (state.source, state.own) = (nil, nil) }
+            return (state.source, state.own)
+        }
+        // Release the media outside the lock.
+        withExtendedLifetime(ended) {}
     }
 }
 

@@ -46,12 +46,14 @@ final class RouletteMedia: Sendable {
     }
 
     func use(_ own: (any LocalMedia)?) {
-        let (membership, captured) = state.withLock { state in
+        let (membership, former, wasCaptured) = state.withLock { state in
             defer { (state.own, state.isCaptured) = (own, false) }
-            return (state.ours, state.isCaptured ? state.own : nil)
+            return (state.ours, state.own, state.isCaptured)
         }
         membership?.publish(own)
-        if let captured { Task { await captured.stop() } }
+        if let former, wasCaptured { Task { await former.stop() } }
+        // Release the former media outside the lock.
+        withExtendedLifetime(former) {}
     }
 
     /// Stops captured media if this device is neither searching nor in a chat.

@@ -172,7 +172,13 @@ final class Subscription: Sendable {
 
     /// Reports a change in the connection's state or to the tracks.
     func update(_ peer: PeerState) {
-        if let event = state.withLock({ $0.update(peer, of: stream) }) { events.send(event) }
+        let (event, former) = state.withLock { state in
+            let former = state.announced
+            return (state.update(peer, of: stream), former)
+        }
+        if let event { events.send(event) }
+        // Release the former tracks outside the lock.
+        withExtendedLifetime(former) {}
     }
 
     /// Whether the server has paused the video.
@@ -206,14 +212,14 @@ final class Subscription: Sendable {
     ///
     /// - Returns: the transceivers to release; nil if there are none.
     func end(_ reason: Session.Reason) -> SFUConnections.Pair? {
-        let (slot, meter) = state.withLock { state in
+        let (slot, meter, tracks) = state.withLock { state in
             defer { (state.isEnded, state.slot, state.tracks, state.mids, state.meter) = (true, nil, [:], [], nil) }
-            return (state.slot, state.meter)
+            return (state.slot, state.meter, state.tracks)
         }
         events.send(.ended(reason))
         events.finish()
-        // Release the meter, and with it its timer, outside the lock.
-        withExtendedLifetime(meter) {}
+        // Release the tracks and the meter, and with it its timer, outside the lock.
+        withExtendedLifetime((meter, tracks)) {}
         return slot
     }
 }

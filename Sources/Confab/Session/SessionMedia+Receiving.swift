@@ -113,10 +113,12 @@ extension SessionMedia {
 
     /// Assigns an arrived track to its subscription, and applies the volume that the application has set.
     func take(_ track: RemoteTrack, _ kind: TrackKind, for subscription: Subscription) {
-        let volume = subscription.state.withLock { state -> Double in
-            if !state.isEnded { state.tracks[kind] = track }
-            return state.volume
+        let (volume, former) = subscription.state.withLock { state -> (Double, RemoteTrack?) in
+            let former = state.isEnded ? nil : state.tracks.updateValue(track, forKey: kind)
+            return (state.volume, former)
         }
+        // Release the former track outside the lock.
+        withExtendedLifetime(former) {}
         if kind == .audio, volume != 1 { Task { await track.media.setVolume(volume) } }
     }
 

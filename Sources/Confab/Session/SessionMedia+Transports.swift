@@ -159,7 +159,12 @@ extension SessionMedia {
         withExtendedLifetime(obsolete) {}
         for publication in publications { Task { await self.move(publication) } }
         for subscription in subscriptions {
-            subscription.state.withLock { ($0.tracks, $0.mids) = ([:], []) }
+            let former = subscription.state.withLock { state in
+                defer { (state.tracks, state.mids) = ([:], []) }
+                return state.tracks
+            }
+            // Release the tracks outside the lock.
+            withExtendedLifetime(former) {}
             subscription.update(.connecting)
             Task { await self.tell(subscription) }
         }

@@ -13,6 +13,10 @@ final class FakeEngine: MediaEngine {
     }
     private let state = LockedValue(State())
     private let level = LockedValue<Double?>(nil)
+    private let wrap: @Sendable (FakeRemote) -> any RemoteMedia
+
+    /// - Parameter wrap: returns the object for a track that arrives, each time that the SDK requests it.
+    init(wrap: @escaping @Sendable (FakeRemote) -> any RemoteMedia = { $0 }) { self.wrap = wrap }
 
     /// The connections that are not closed.
     var open: [FakePeer] { state.withLock { $0.peers }.filter { !$0.isClosed } }
@@ -35,7 +39,7 @@ final class FakeEngine: MediaEngine {
                 state.refusals -= 1
                 return nil
             }
-            let peer = FakePeer(number: state.made, level)
+            let peer = FakePeer(number: state.made, level, wrap)
             state.peers.removeAll { $0.isClosed }
             state.peers.append(peer)
             return peer
@@ -130,9 +134,10 @@ final class FakePeer: MediaPeer {
     private let state = LockedValue(State())
     private let number: Int
     private let level: LockedValue<Double?>
+    private let wrap: @Sendable (FakeRemote) -> any RemoteMedia
 
-    init(number: Int, _ level: LockedValue<Double?> = LockedValue(nil)) {
-        (self.number, self.level) = (number, level)
+    init(number: Int, _ level: LockedValue<Double?>, _ wrap: @escaping @Sendable (FakeRemote) -> any RemoteMedia) {
+        (self.number, self.level, self.wrap) = (number, level, wrap)
         (events, send) = AsyncStream.makeStream(of: PeerEvent.self)
     }
 
@@ -234,7 +239,7 @@ final class FakePeer: MediaPeer {
 
     func addCandidate(_ candidate: PeerCandidate?) async {}
     func setServers(_ servers: [PeerConfiguration.Server], relayOnly: Bool) async {}
-    func remote(_ mid: String) async -> (any RemoteMedia)? { state.withLock { $0.remotes[mid] } }
+    func remote(_ mid: String) async -> (any RemoteMedia)? { state.withLock { $0.remotes[mid] }.map(wrap) }
     func expectFrame(_ mid: String) async { emit(.firstFrame(mid: mid)) }
 
     func statistics() async -> [Statistic] {

@@ -208,8 +208,13 @@ final class SFUConnections: Sendable {
 
     /// Resets both sides, because the server has discarded both connections.
     private func reset() {
-        state.withLock { ($0.pairs, $0.mids, $0.tracks) = ([], [:], [:]) }
+        let ended = state.withLock { state in
+            defer { (state.pairs, state.mids, state.tracks) = ([], [:], [:]) }
+            return state.tracks
+        }
         postAll(.reset)
+        // Release the tracks outside the lock.
+        withExtendedLifetime(ended) {}
     }
 
     private func carryOut(_ effect: SFUTransport.Effect, of side: MediaSide) {
@@ -259,10 +264,14 @@ final class SFUConnections: Sendable {
     }
 
     private func forget(_ side: MediaSide) {
-        state.withLock { state in
+        let ended = state.withLock { state -> [String: RemoteTrack] in
             state.mids[side] = nil
-            if side == .receive { state.tracks = [:] }
+            guard side == .receive else { return [:] }
+            defer { state.tracks = [:] }
+            return state.tracks
         }
+        // Release the tracks outside the lock.
+        withExtendedLifetime(ended) {}
     }
 
     private func tell(_ event: Event) { for (_, user) in state.withLock({ $0.users }) { user(event) } }
