@@ -144,6 +144,8 @@ public final class Router {
         // The other loops can start while this one forwards.
         pipes.commit()
         pipes.receive(streams, now: now) { receive($1, from: $0, now: now) }
+        // First, because these packets have a longer way to their subscribers.
+        relays.forward()
         egress.flush(now: now)
         // Before keyframes are requested: an encoding that is demanded only now gets its SSRC.
         relays.flush(now: now)

@@ -229,6 +229,23 @@ struct FlushTests {
         }
     }
 
+    @Test("padding with which a packet arrived is replaced")
+    func arrivedPadding() throws {
+        var memory = Self.packet + [0, 2, 0xee, 0xee]
+        memory[0] |= 0x20
+        try memory.withUnsafeMutableBytes { bytes in
+            let whole = UnsafeRawBufferPointer(rebasing: bytes[..<22])
+            let parsed = try #require(RTPPacket(whole))
+            var pending = FeedPacket(bytes: whole, packet: parsed, sequence: 1, codec: 0, startsKeyframe: false)
+            pending.spare = 1
+            pending.pad(to: 12)
+            #expect(pending.padding == 0, "there is room for three bytes and not for four")
+            pending.pad(to: 11)
+            #expect(pending.padding == 3 && Array(bytes[20..<24]) == [0, 0, 3, 0xee])
+            #expect(pending.payload.count == 8)
+        }
+    }
+
     /// Feeds a track without a publisher.
     private final class Source: FeedSource {
         func updateLiveness() {}

@@ -146,22 +146,7 @@ extension Fanout {
 }
 
 extension Fanout.Lane {
-    /// Pads the packets of each frame of video to the size of its longest packet, except for the last one. libwebrtc
-    /// splits a frame into parts that differ by one byte, but the kernel splits a message only into equal parts, of
-    /// which the last may be shorter.
-    func equalize() {
-        guard fanout.track.kind == .video else { return }
-        var first = 0
-        while first < pending.count {
-            var (end, longest) = (first, 0)
-            while end < pending.count, pending[end].packet.timestamp == pending[first].packet.timestamp {
-                longest = max(longest, pending[end].packet.payloadRange.count)
-                end += 1
-            }
-            for index in first..<end - 1 { pending[index].pad(to: longest) }
-            first = end
-        }
-    }
+    func equalize() { if fanout.track.kind == .video { pending.equalize() } }
 }
 
 extension OutgoingTrack {

@@ -38,20 +38,39 @@ struct FeedPacket {
 
     var payload: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: bytes[packet.payloadRange]) }
 
-    /// Adds padding after the payload, up to a size in bytes. Does nothing if too few bytes may be overwritten. The
-    /// packet itself does not change, but the bytes after it do, so only one reader of a track may pad.
+    /// Adds padding after the payload, up to a size in bytes. Does nothing if too few bytes may be overwritten. Padding with
+    /// which the packet arrived is replaced, because another node may have padded it. The bytes after the payload are those that
+    /// all readers of the track get, so a reader pads and sends before another one pads.
     mutating func pad(to size: Int) {
         let missing = size - packet.payloadRange.count
-        guard missing > 0, missing <= spare, packet.payloadRange.upperBound == bytes.count, let base = bytes.baseAddress
-        else { return }
-        let end = UnsafeMutableRawPointer(mutating: base) + bytes.count
+        let room = bytes.count - packet.payloadRange.upperBound + Int(spare)
+        guard missing > 0, missing <= min(room, 255), let base = bytes.baseAddress else { return }
+        let end = UnsafeMutableRawPointer(mutating: base) + packet.payloadRange.upperBound
         for offset in 0..<missing - 1 { end.storeBytes(of: 0, toByteOffset: offset, as: UInt8.self) }
         end.storeBytes(of: UInt8(missing), toByteOffset: missing - 1, as: UInt8.self)
         padding = UInt8(missing)
     }
 
-    /// Makes the packet refer to a copy of its bytes, which has no padding.
+    /// Makes the packet refer to a copy of its bytes, without the padding that was added.
     mutating func move(to copy: UnsafeRawBufferPointer) { (bytes, spare, padding) = (copy, 0, 0) }
+}
+
+extension [FeedPacket] {
+    /// Pads the packets of each frame of video to the size of its longest packet, except for the last one. libwebrtc
+    /// splits a frame into parts that differ by one byte, but the kernel splits a message only into equal parts, of
+    /// which the last may be shorter.
+    mutating func equalize() {
+        var first = 0
+        while first < count {
+            var (end, longest) = (first, 0)
+            while end < count, self[end].packet.timestamp == self[first].packet.timestamp {
+                longest = Swift.max(longest, self[end].packet.payloadRange.count)
+                end += 1
+            }
+            for index in first..<end - 1 { self[index].pad(to: longest) }
+            first = end
+        }
+    }
 }
 
 extension FeedPacket {

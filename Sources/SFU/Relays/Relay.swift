@@ -204,6 +204,9 @@ final class Relay {
 
     // MARK: Time
 
+    /// Sends the packets that have arrived since the previous flush.
+    func forward() { sender?.flush() }
+
     func flush(now: MediaTime) { receiver?.flush(now: now) }
 
     func tick(now: MediaTime) {

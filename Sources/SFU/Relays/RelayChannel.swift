@@ -6,6 +6,8 @@ final class RelayChannel {
     let number: UInt16
     let ssrc: UInt32
     private(set) var feed: Feed?
+    /// The packets that arrived since the previous flush, in order of arrival.
+    var pending: [FeedPacket] = []
     var numbers = RelayNumbers()
     var repairNumber: UInt16 = 0
     var budget = RetransmissionBudget()
@@ -33,7 +35,10 @@ final class RelayChannel {
         return true
     }
 
-    func end() { feed = nil }
+    func end() {
+        feed = nil
+        pending.removeAll(keepingCapacity: true)
+    }
 
     func noteSent() { sent &+= 1 }
 

@@ -93,6 +93,7 @@ final class RelayReader: FeedReader {
 
     // MARK: FeedReader
 
+    /// False although packets wait: a channel gets those that arrive after it has begun, so a keyframe that waits is not for others.
     var holdsPackets: Bool { false }
 
     func receive(_ packet: FeedPacket, of feed: Feed, arrivedAt: MediaTime) {
@@ -103,7 +104,7 @@ final class RelayReader: FeedReader {
         }
         // The other node finds the copies in redundant audio itself.
         guard track.codecs[packet.codec].payloadType == packet.packet.payloadType else { return }
-        sender.send(packet, on: channel)
+        sender.add(packet, to: channel)
     }
 
     /// The channel's sequence numbers and timestamps have no relation to those of the new source, so the other node must demand the
@@ -121,8 +122,11 @@ final class RelayReader: FeedReader {
         }
     }
 
-    /// Nothing waits here. The other node must know the new codecs.
-    func forget(_ feed: Feed) { listing.needsUpdate = true }
+    /// The other node must also know the new codecs.
+    func forget(_ feed: Feed) {
+        if feed.index < channels.count { channels[feed.index]?.pending.removeAll(keepingCapacity: true) }
+        listing.needsUpdate = true
+    }
 
     /// The packets that are missing until the next one were not sent to anybody.
     func pause() { for channel in channels { channel?.numbers.begin() } }

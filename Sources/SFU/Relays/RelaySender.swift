@@ -12,6 +12,8 @@ final class RelaySender {
     private var byClient: [Key: RelayListing] = [:]
     /// The channels that were ever used, by number.
     private var channels = [RelayChannel?](repeating: nil, count: RelayChannels.count)
+    /// The channels with packets that were not sent yet.
+    private var unflushed: [RelayChannel] = []
     private var lastID: UInt32 = 0
     /// The highest number of a list that was sent.
     private var lastListing: UInt32 = 0
@@ -146,8 +148,32 @@ final class RelaySender {
         if !isPaused { connection.send(report, ssrc: channel.ssrc) }
     }
 
+    /// Adds a packet to the next flush. Its memory must not change until then, so the channel holds at most what a media loop reads before
+    /// it flushes.
+    func add(_ packet: FeedPacket, to channel: RelayChannel) {
+        guard !isPaused else { return }
+        if channel.pending.isEmpty { unflushed.append(channel) }
+        channel.pending.append(packet)
+    }
+
+    /// Sends the packets that have arrived since the previous flush. Consecutive packets of one size cost much less than packets that
+    /// alternate with those for other nodes, so all of a relay are sent together, and audio, which is shorter, last.
+    func flush() {
+        guard !unflushed.isEmpty else { return }
+        for kind in [MediaKind.video, .audio] {
+            for channel in unflushed where channel.feed?.track.kind == kind { flush(channel) }
+        }
+        unflushed.removeAll(keepingCapacity: true)
+    }
+
+    private func flush(_ channel: RelayChannel) {
+        if channel.feed?.track.kind == .video { channel.pending.equalize() }
+        for packet in channel.pending { send(packet, on: channel) }
+        channel.pending.removeAll(keepingCapacity: true)
+    }
+
     /// Sends a packet. One that arrived late is sent as a retransmission, so that no subscriber starts with it.
-    func send(_ packet: FeedPacket, on channel: RelayChannel) {
+    private func send(_ packet: FeedPacket, on channel: RelayChannel) {
         guard !isPaused else { return }
         if packet.isRecovered {
             guard let number = channel.numbers.known(packet.sequence) else { return }
@@ -161,10 +187,12 @@ final class RelaySender {
         let headerLength = writeHeader(
             of: packet.packet, packet.bytes, payloadType: packet.packet.payloadType, number: number, ssrc: channel.ssrc,
             channel, into: memory)
+        let (payload, padding) = (packet.payload, Int(packet.padding))
+        if padding > 0 { memory[0] |= 0x20 }
         guard headerLength > 0,
             let length = connection.transport.protect(
                 memory, headerLength: headerLength, prefix: UnsafeRawBufferPointer(start: nil, count: 0),
-                payload: packet.payload)
+                payload: UnsafeRawBufferPointer(start: payload.baseAddress, count: payload.count + padding))
         else {
             output.counters.packetsDropped &+= 1
             return

@@ -67,6 +67,9 @@ final class Relays {
     /// Returns whether a connected relay uses this path.
     func isInUse(_ path: Path) -> Bool { !all.isEmpty && byPath[path]?.uses(path) ?? false }
 
+    /// Sends the packets that have arrived since the previous flush.
+    func forward() { for relay in all { relay.forward() } }
+
     func flush(now: MediaTime) { for relay in all { relay.flush(now: now) } }
 
     func tick(now: MediaTime) { for relay in all { relay.tick(now: now) } }
