@@ -66,7 +66,7 @@ package struct DatagramCounters: Equatable, Sendable {
     }
 }
 
-/// The maximum length of a received datagram in bytes. No media datagram is longer.
+/// The maximum length of a received datagram in bytes. Longer ones are ignored, because no media datagram is longer.
 private let longestDatagram = 2048
 
 #if os(Linux)
@@ -118,9 +118,11 @@ package final class BatchedDatagrams: DatagramIO {
             let piece = UnsafeMutableRawBufferPointer(start: confab_batch_bytes(batch, index), count: length)
             let segment = takesPieces ? Int(confab_batch_segment(batch, index)) : 0
             guard segment > 0, segment < length else {
-                body(piece, source, arrivedAt)
+                // Without pieces, the kernel has cut off what is too long, and `confab_batch_length` returned 0.
+                if length <= longestDatagram { body(piece, source, arrivedAt) }
                 continue
             }
+            guard segment <= longestDatagram else { continue }
             counters.received &+= UInt64((length - 1) / segment)
             for start in stride(from: 0, to: length, by: segment) {
                 let datagram = UnsafeMutableRawBufferPointer(rebasing: piece[start..<min(start + segment, length)])

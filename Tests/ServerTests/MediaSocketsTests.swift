@@ -145,6 +145,35 @@ struct MediaSocketsTests {
         #expect(io.send(arena, on: [DatagramSocket(descriptor: socket, isIPv6: false)]) == 0)
     }
 
+    @Test(
+        "datagrams that are sent in one message are read one by one, and too long ones are ignored",
+        arguments: [true, false])
+    func pieces(takesPieces: Bool) throws {
+        let (sender, receiver) = (
+            try SocketOptions.datagram(TransportAddress(v4: 0x7f00_0001, port: 0)),
+            try SocketOptions.datagram(TransportAddress(v4: 0x7f00_0001, port: 0))
+        )
+        defer { for descriptor in [sender, receiver] { Foundation.close(descriptor) } }
+        if takesPieces { try #require(SocketOptions.joinSegments(receiver), "Linux 5.0 and later join segments") }
+        let port = try #require(SocketOptions.port(of: receiver))
+        let path = Path(socket: 0, remote: TransportAddress(v4: 0x7f00_0001, port: port))
+        let io = try #require(BatchedDatagrams(probing: receiver, takesPieces: takesPieces))
+        let arena = DatagramArena(joins: io.joins)
+        let sizes = [1000, 1000, 1000, 400, 2048, 2049, 7]
+        for (index, size) in sizes.enumerated() {
+            arena.prepare(size)?.initializeMemory(as: UInt8.self, repeating: UInt8(index))
+            arena.commit(size, on: path)
+        }
+        #expect(io.send(arena, on: [DatagramSocket(descriptor: sender, isIPv6: false)]) == 0)
+        wait(for: [receiver])
+        var received: [[UInt8]] = []
+        _ = io.receive(DatagramSocket(descriptor: receiver, isIPv6: false)) { bytes, _, _ in
+            received.append(Array(bytes))
+        }
+        let expected = sizes.enumerated().filter { $1 <= 2048 }.map { [UInt8](repeating: UInt8($0), count: $1) }
+        #expect(received.map(\.count) == expected.map(\.count) && received == expected)
+    }
+
     @Test("no other program can share the port")
     func alone() throws {
         let (sockets, listeners, port) = try open(["127.0.0.2"])

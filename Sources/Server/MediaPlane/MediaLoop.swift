@@ -76,7 +76,8 @@ final class MediaLoop: MediaSink {
         self.sockets = sockets.datagram.map { DatagramSocket(descriptor: $0.descriptor, isIPv6: $0.isIPv6) }
         listeners = sockets.listeners
         #if os(Linux)
-        let takesPieces = !portable && sockets.datagram.reduce(false) { SocketOptions.joinSegments($1.descriptor) || $0 }
+        let takesPieces =
+            !portable && sockets.datagram.reduce(false) { SocketOptions.joinSegments($1.descriptor) || $0 }
         let batched =
             portable
             ? nil
@@ -208,8 +209,8 @@ final class MediaLoop: MediaSink {
 
     // MARK: UDP
 
-    /// Reads until the socket is empty, but no more than `longestRead` datagrams and what was received with the last of them, so that
-    /// other sockets get their turn. Stops earlier if the router has more work.
+    /// Reads until the socket is empty, or until `longestRead` datagrams were read, so that other sockets get their turn.
+    /// Stops earlier if the router has more work.
     private func read(_ index: UInt32, _ router: Router) {
         hasRead = true
         let socket = sockets[Int(index)]
