@@ -159,7 +159,7 @@ struct MediaSocketsTests {
         let path = Path(socket: 0, remote: TransportAddress(v4: 0x7f00_0001, port: port))
         let io = try #require(BatchedDatagrams(probing: receiver, takesPieces: takesPieces))
         let arena = DatagramArena(joins: io.joins)
-        let sizes = [1000, 1000, 1000, 400, 2048, 2049, 7]
+        let sizes = [1000, 1000, 1000, 400, 2048, 7, 2049]
         for (index, size) in sizes.enumerated() {
             arena.prepare(size)?.initializeMemory(as: UInt8.self, repeating: UInt8(index))
             arena.commit(size, on: path)

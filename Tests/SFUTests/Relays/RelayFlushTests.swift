@@ -28,7 +28,7 @@ struct RelayFlushTests {
             for packet in sent where runs.last != packet.remote { runs.append(packet.remote) }
             #expect(Set(runs).count == runs.count, "a node got its packets in two pieces")
             for remote in runs {
-                let kinds = sent.filter { $0.remote == remote }.map { $0.kind == 109 }
+                let kinds = sent.filter { $0.remote == remote }.map { $0.kind == 111 }
                 if Set(kinds).count == 2 { shared += 1 }
                 #expect(kinds == kinds.filter { !$0 } + kinds.filter { $0 }, "audio came before video")
             }
@@ -87,8 +87,8 @@ struct RelayFlushTests {
         room.run(5000)
         room.network.filter = nil
         room.run(1000)
-        #expect(room.servers[0].router.counters.packetsRecovered > 20, "seed \(seed)")
-        #expect(room.servers[1].router.counters.packetsRecovered > 20, "seed \(seed)")
+        #expect(room.servers[0].router.counters.packetsRecovered > 5, "seed \(seed)")
+        #expect(room.servers[1].router.counters.packetsRecovered > 5, "seed \(seed)")
         let slot = try clients[1].video()
         #expect(slot.unreadable == 0 && slot.frames.count > 100 && slot.frames.allSatisfy(\.isComplete), "seed \(seed)")
     }
