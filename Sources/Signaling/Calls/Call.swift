@@ -155,8 +155,7 @@ struct Call: Machine, Equatable, Sendable {
         let person = context.project.personID(of: attempt.callee)
         let party = Counterpart(identity: attempt.callee, person: person, name: attempt.calleeName, isOnline: false)
         callee = Side(party: party, node: attempt.calleeNode, hasVideo: attempt.video)
-        session = context.project.makeSessionID(
-            mediaMode: context.rules.callSessionMode, isPrivate: true, now: context.wallNow, using: &context.random)
+        session = context.makeSessionID(mediaMode: context.rules.callSessionMode, isPrivate: true)
         (video, placedAt, ringsUntil) = (attempt.video, context.wallNow, context.now + context.rules.ringTimeout)
         state = .asking(Request(attempt.client, attempt.re))
         var offer = offer(from: caller)
@@ -338,7 +337,7 @@ struct Call: Machine, Equatable, Sendable {
     // MARK: Restart
 
     /// Restores a stored call after a server restart. No device is connected yet. `StoredCall.restored` has already
-    /// converted `ringsUntil` and `acceptedAt` to the timers' clock.
+    /// converted `ringsUntil` and `acceptedAt` to the timers' clock, and chosen the session.
     private mutating func restore(_ stored: StoredCall, _ context: inout Context) {
         guard state == .new else { return }
         func side(_ identity: IdentityID, _ name: String) -> Side {
@@ -398,13 +397,22 @@ extension Call.Side {
 }
 
 extension StoredCall {
-    /// Returns the call with `ringsUntil` and `acceptedAt` converted to the timers' clock. Stored times are times of
-    /// the wall clock, which may be wrong when the server starts. Both results are therefore limited: the call never
+    /// Returns the call as it continues on this node: with `ringsUntil` and `acceptedAt` converted to the timers' clock. Stored times
+    /// are times of the wall clock, which may be wrong when the server starts. Both results are therefore limited: the call never
     /// rings longer than a new call, and `acceptedAt` is never in the future.
-    func restored(at moment: Moment, rules: Rules) -> StoredCall {
+    ///
+    /// In a cluster, the call gets a new session. The place of the former one is free since the end of the life that made its id, and a
+    /// client with a token of an application may have claimed it on any node. The session in storage stays the former one, because each
+    /// node that continues the call makes another one.
+    func restored(_ context: inout Context) -> StoredCall {
+        let moment = context.moment
         var call = self
-        call.ringsUntil = min(moment.time(atWall: ringsUntil), moment.now + rules.ringTimeout)
+        call.ringsUntil = min(moment.time(atWall: ringsUntil), moment.now + context.rules.ringTimeout)
         call.acceptedAt = acceptedAt.map { min(moment.time(atWall: $0), moment.now) }
+        if context.project.origin(of: session) != context.tag {
+            let mediaMode = context.project.mediaMode(of: session) ?? context.rules.callSessionMode
+            call.session = context.makeSessionID(mediaMode: mediaMode, isPrivate: true)
+        }
         return call
     }
 }

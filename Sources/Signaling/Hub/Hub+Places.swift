@@ -66,7 +66,7 @@ extension Hub {
 
     private func need(_ room: RoomName) -> Need? { rooms.contains(room) ? nil : Need(machine: .room(room)) }
 
-    /// A session of a room needs no place on the node that made its id, even if it has no members or the room has ended.
+    /// A session needs no place on the node that made its id, even if it has no members, or its room, chat or call has ended.
     private func sessionNeed(_ session: SessionID) -> Need? {
         guard !sessions.contains(session) else { return nil }
         let origin = context.project.origin(of: session)

@@ -6,7 +6,7 @@ import Wire
 @testable import Signaling
 
 /// With relays, contacts on two nodes call each other without moving. The call and its session are on the caller's node.
-@Suite struct SpanningCallsTests {
+@Suite struct SpanningCallsTests: SpanningFixture {
     let world = ClusterWorld(nodes: 3, spans: true) { $0.routesMedia = true }
     private let ada = IdentityID(high: 1, low: 1)
     private let bo = IdentityID(high: 1, low: 2)
@@ -355,6 +355,50 @@ import Wire
         judge()
         dial(second, ada)
         #expect(rings(first))
+    }
+
+    // MARK: Tokens of applications
+
+    private func session(of client: ClusterClient) throws -> SessionID {
+        try #require(client.guest?.places.first, "\(client.news)")
+    }
+
+    @Test func anApplicationsClientsAreRedirectedToTheCallersNode() throws {
+        let session = try session(of: talk().bo)
+        let clients = (1...3).map { join(session, at: $0) }
+        #expect(clients.map { $0.node?.name } == ["n1", "n1", "n1"])
+        #expect(clients.map(\.redirects) == [0, 1, 1])
+        #expect(members(of: session) == [5, 0, 0])
+        #expect(place(of: session) == nil, "no place is claimed")
+        judge()
+    }
+
+    @Test func aCallThatAnotherNodeContinuesGetsASessionOfThatNode() throws {
+        let (first, second, call) = try talk()
+        let former = try session(of: first)
+        world.heir = world.nodes[2]
+        world.kill(world.nodes[0])
+        let early = join(former, at: 2)
+        #expect(members(of: former) == [0, 0, 0], "the life of the caller's node is not over yet")
+        world.pass(.seconds(6))
+        rejoin(first, second, call: call)
+        let session = try session(of: first)
+        #expect(session != former && second.guest?.places == [session])
+        #expect(members(of: session) == [0, 0, 2])
+        #expect(members(of: former).sorted() == [0, 0, 1], "the client with the application's token is alone")
+        #expect(early.node != nil && place(of: former) == early.node?.tag)
+        let late = join(session, at: 2)
+        #expect(late.node?.name == "n3" && members(of: session) == [0, 0, 3])
+        judge()
+        // The next node makes another session again.
+        late.leave()
+        world.heir = world.nodes[1]
+        world.kill(world.nodes[2])
+        world.pass(.seconds(6))
+        rejoin(first, second, call: call)
+        let last = try self.session(of: first)
+        #expect(![former, session].contains(last) && second.guest?.places == [last])
+        #expect(members(of: last) == [0, 2, 0] && first.failures.isEmpty && second.failures.isEmpty)
     }
 
     // MARK: Nodes that break the rules

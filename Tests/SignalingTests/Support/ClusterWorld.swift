@@ -40,8 +40,8 @@ final class ClusterWorld {
     /// The number of random events so far, and how often each kind happened.
     var events = 0
     private(set) var figures: [String: Int] = [:]
-    /// The latest sessions of rooms, also of rooms that are over.
-    var roomSessions: [SessionID] = []
+    /// The latest sessions of rooms, chats and calls, also of those that are over.
+    var latestSessions: [SessionID] = []
     private(set) var fault: String?
 
     /// Whether media can cross between all nodes, so that rooms, chats and calls span them.
