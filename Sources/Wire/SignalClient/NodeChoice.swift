@@ -32,6 +32,9 @@ struct NodeChoice: Equatable, Sendable {
     /// - Parameter node: the node that sent its welcome; nil if the server has no nodes.
     mutating func welcomed(by node: String?) { (home, wanted, deadline) = (node, node, nil) }
 
+    /// Any node will do: the node of the last welcome has sent this client away, and has no connection to resume.
+    mutating func forget() { (home, wanted, deadline) = (nil, nil, nil) }
+
     /// Gives the wanted node its full time again, because the network changed.
     mutating func hurry() { deadline = nil }
 

@@ -48,6 +48,11 @@ export class NodeChoice {
     this.#until = null;
   }
 
+  /** Any node will do: the node of the last welcome has sent this client away, and has no connection to resume. */
+  forget() {
+    this.welcomed(undefined);
+  }
+
   /** Gives the node its full time again, because the network changed. */
   hurry() {
     this.#until = null;
