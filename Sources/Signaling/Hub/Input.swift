@@ -98,9 +98,10 @@ public enum Input: Equatable, Sendable {
     case placesUnavailable(PlaceKey)
     /// Another node has a place that this node had claimed, because the registry had forgotten it.
     case lostPlace(PlaceKey)
-    /// This node is about to stop (true), or continues after all (false). While it is, the shell sends this every second: idle
-    /// clients are sent to other nodes, and this node claims no places.
-    case draining(Bool)
+    /// What an operator has requested of this node: `serving`, `draining` or `drained`. Unless the node serves, the shell sends this every
+    /// second: idle clients are sent to other nodes, and this node claims no places. While it is `draining`, it admits clients that ask
+    /// for it.
+    case service(NodeCondition)
     /// How many clients the other nodes had, and how many people waited there, when they last published it.
     case othersCounted(ClientCounts)
     /// The life of a node is over. `heir` is the node that ended it, and restores its calls.
@@ -210,7 +211,7 @@ extension Hub {
             distantSessions.met(nodes)
             sendBackUnconnected()
         case .relay(let event, let tag): post(event, to: tag)
-        case .draining(let isDraining): drain(isDraining)
+        case .service(let condition): changeService(to: condition)
         }
     }
 
