@@ -288,9 +288,18 @@ extension Hub {
             lostPlace(key)
             context.releasePlace(key)
         }
+        if condition == .drained { closeEmptyRooms() }
         let newcomers = places?.idleNewcomers(now: context.now) ?? []
         for client in clients.idle where !newcomers.contains(client) {
             context.tell(.client(client, .expel(.serverStops, .serviceRestart)))
+        }
+    }
+
+    /// Ends the rooms whose people this node has just disconnected, so that they can open again on other nodes at once. Persistent rooms
+    /// stay in storage.
+    private mutating func closeEmptyRooms() {
+        for room in rooms.ids(where: { $0.roster.isEmpty }).sorted() {
+            context.tell(.room(room, .placeLost(.serverStops)))
         }
     }
 }

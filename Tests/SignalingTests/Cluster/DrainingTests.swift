@@ -107,6 +107,20 @@ import Wire
         #expect(house.world.registry.places.isEmpty)
     }
 
+    @Test func afterTheGracePeriodARoomOpensOnAnotherNodeAtOnce() {
+        let people = [house.enter(at: 1), house.enter(at: 1)]
+        house.drain()
+        house.drain(to: .drained)
+        #expect(people.allSatisfy(\.isInRoom) && house.roomCounts == [1, 0, 0])
+        for socket in people.compactMap({ $0.guest?.socket }) {
+            house.world.nodes[0].stage.handle(.expel(socket, .serverStops, .serviceRestart))
+        }
+        house.world.pass(.seconds(10))
+        #expect(people.allSatisfy { $0.isInRoom && $0.node?.name != "n1" })
+        #expect(house.roomCounts.sorted() == [0, 0, 1] && house.roomCounts[0] == 0)
+        house.judge()
+    }
+
     @Test func aNodeThatIsTakenBackAdmitsEveryone() {
         house.drain(to: .drained)
         house.drain(to: .serving)
