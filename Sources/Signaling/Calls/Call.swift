@@ -48,7 +48,7 @@ struct Call: Machine, Equatable, Sendable {
     /// Whether the call is in storage.
     private var isStored = false
     /// When the callee has missed a restored call; nil if the callee's devices ring, or may still ring. The call ends at this time, but not
-    /// before the caller has reconnected, so that the caller learns how it ended.
+    /// before the caller has reconnected, so that the caller learns how it ended. A callee whose list has the call already ignores the end.
     private var missedAt: Timestamp?
     /// The time by which absent devices must reconnect after a server restart; nil if none is absent, or if the server
     /// was not restarted during the call.
@@ -99,8 +99,8 @@ struct Call: Machine, Equatable, Sendable {
                 tell(.incoming, .over(CallEnd(record: record(.incoming, .missed), into: nil)), &context)
             }
         case .ringing where ringsUntil <= context.now: end(.unanswered, .missed, &context)
-        case .ringing where isLate: end(.cancelled, .cancelled, &context)
-        case .ringing where isMissed(context.now): end(.unreachable, nil, &context)
+        case .ringing where isLate: end(.cancelled, missedAt == nil ? .cancelled : .missed, &context)
+        case .ringing where isMissed(context.now): end(.unreachable, .missed, &context)
         case .joining where isLate, .active where isLate:
             end(.connectionLost, .connectionLost, &context)
         case .joining(_, let until) where until <= context.now: end(.failed, .failed, &context)
@@ -260,7 +260,7 @@ struct Call: Machine, Equatable, Sendable {
         if !caller.isAway, !callee.isAway { backBy = nil }
         if case .ringing(let devices) = state {
             guard !isAway else { return }
-            if isMissed(context.now) { return end(.unreachable, nil, &context) }
+            if isMissed(context.now) { return end(.unreachable, .missed, &context) }
             tell(place, .ringing(id, devices: devices), &context)
         } else if since != nil {
             tell(place.other, .partnerAway(id, isAway), &context)
@@ -319,14 +319,16 @@ struct Call: Machine, Equatable, Sendable {
             at: placedAt, duration: duration, isSeen: false)
     }
 
-    /// Handles the loss of the callee's node, or of letters between it and this one. A ringing call ends; if the callee's node is alive, it
-    /// notifies the callee. In an answered call, the callee must connect to this node in time, as after a restart.
+    /// Handles the loss of the callee's node, or of letters between it and this one. A ringing call ends, and the callee has missed it, on
+    /// whichever node they are now. In an answered call, the callee must connect to this node in time, as after a restart.
     private mutating func nodeLost(_ node: NodeTag, _ context: inout Context) {
         guard callee.node == node else { return }
         switch state {
         case .new, .over: return
         case .asking: answered(.elsewhere, &context)
-        case .ringing: end(.unreachable, nil, &context)
+        case .ringing:
+            callee.node = nil
+            end(.unreachable, .missed, &context)
         case .joining, .active:
             callee.node = nil
             setAway(true, callee.party.identity, &context)

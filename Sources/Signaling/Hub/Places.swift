@@ -62,7 +62,8 @@ struct Places: Sendable {
     /// Maximum number of letters that wait for one place. A large room may open while the registry is slow.
     private static let maxWaiting = 20_000
     /// Maximum number of letters that can be posted and wait for one place, for example while Redis is away. Only the person's
-    /// contacts send such letters. There are three kinds, and one of each kind waits for each contact (`Letter.replaces`).
+    /// contacts send such letters. There are three kinds, and one of each kind waits for each contact (`Letter.replaces`). A few missed
+    /// calls may come in addition.
     private static func maxTraveling(_ rules: Rules) -> Int { 3 * rules.maxContacts }
     /// The pause before the registry is asked again for letters that can be posted.
     private static let pause = Duration.seconds(2)

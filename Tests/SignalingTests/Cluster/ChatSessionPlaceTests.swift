@@ -1,3 +1,4 @@
+import Cluster
 import TestSupport
 import Testing
 import Wire

@@ -190,6 +190,19 @@ import Wire
         world.kill(world.nodes[1])
         world.pass(.seconds(5))
         #expect(ends(first) == [.unreachable] && callCounts == [0, 0, 0])
+        #expect(second.isConnected && world.shelf.archive.logs[bo]?.map(\.outcome) == [.missed])
+        judge()
+    }
+
+    @Test func aCallThatRingsIsMissedOnceWhenLettersAreLost() throws {
+        let (first, second) = contacts()
+        dial(first, bo)
+        for (node, other) in [(0, 1), (1, 0)] {
+            world.nodes[node].stage.handle(.lettersLost(world.nodes[other].tag))
+        }
+        world.pass(.seconds(3))
+        #expect(ends(first) == [.unreachable] && ends(second) == [.missed] && callCounts == [0, 0, 0])
+        #expect(world.shelf.archive.logs[bo]?.map(\.outcome) == [.missed])
         judge()
     }
 
@@ -417,6 +430,27 @@ import Wire
         world.pass(.seconds(1))
         #expect(ends(second) == [.cancelled])
         #expect(world.spanningFaults == [])
+    }
+
+    @Test func noNodeEndsACallThatAnotherOneHas() throws {
+        let (first, second) = contacts()
+        dial(first, bo)
+        let call = try #require(first.call)
+        func over(_ person: IdentityID, _ other: IdentityID, _ outcome: CallOutcome) -> Letter {
+            let record = CallRecord(
+                call: call, other: other, otherName: "Eve", direction: .incoming, outcome: outcome, video: true,
+                at: world.now, duration: nil, isSeen: false)
+            return .person(person, .call(.over(CallEnd(record: record, into: nil))))
+        }
+        let third = world.nodes[2].tag
+        world.nodes[0].stage.handle(.received(over(ada, bo, .missed), from: third))
+        world.nodes[1].stage.handle(.received(over(bo, ada, .cancelled), from: third))
+        #expect(world.nodes.map { $0.stage.hub.unexpectedLetters } == [1, 1, 0])
+        world.nodes[1].stage.handle(.received(over(bo, ada, .missed), from: third))
+        world.pass(.milliseconds(100))
+        #expect(ends(first) == [] && ends(second) == [] && callCounts == [1, 0, 0])
+        _ = try accept(second)
+        #expect(accepted(first) == 1 && accepted(second) == 1)
     }
 
     @Test func noNodeSpeaksForTheCalleeOrTheCallOfAnotherOne() throws {
