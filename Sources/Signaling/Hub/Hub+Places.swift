@@ -276,8 +276,8 @@ extension Hub {
 // MARK: - Draining
 
 extension Hub {
-    /// If this node is about to stop, releases what belongs to nobody in particular, and sends idle clients away. Rooms, calls and chats go
-    /// on.
+    /// If this node is about to stop, releases what belongs to nobody in particular, and sends idle clients away. Rooms, calls and chats
+    /// continue.
     mutating func changeService(to condition: NodeCondition) {
         guard places != nil else { return }
         places?.change(to: condition)
@@ -290,7 +290,9 @@ extension Hub {
         }
         if condition == .drained { closeEmptyRooms() }
         let newcomers = places?.idleNewcomers(now: context.now) ?? []
-        for client in clients.idle where !newcomers.contains(client) {
+        // Other nodes would redirect people with a call back to this one, also if it still rings.
+        let inCalls = Set(people.ids { !$0.calls.isEmpty })
+        for client in clients.idle(except: inCalls) where !newcomers.contains(client) {
             context.tell(.client(client, .expel(.serverStops, .serviceRestart)))
         }
     }

@@ -81,6 +81,41 @@ import Wire
         house.judge()
     }
 
+    @Test func aDeviceStaysAsLongAsAnotherDeviceOfItsPersonIsInARoomThere() {
+        let host = house.enter(at: 1)
+        house.drain()
+        let device = house.world.arrive(host.identity, at: 2)
+        house.world.pass(.seconds(60))
+        #expect(device.isConnected && device.node?.name == "n1" && device.redirects == 1 && host.isInRoom)
+        host.leave()
+        house.world.pass(.seconds(10))
+        #expect(device.isConnected && device.node?.name != "n1" && device.redirects == 1)
+        house.judge()
+    }
+
+    @Test func aCallThatRingsCanBeAccepted() throws {
+        let (ada, bo) = (house.world.arrive(at: 1), house.world.arrive(at: 1))
+        for client in [ada, bo] {
+            house.world.pass(.milliseconds(50))
+            client.want(.request(.presence(.appear(Appearance(name: "Ada")))))
+        }
+        house.world.pass(.milliseconds(50))
+        let person = house.world.nodes[0].stage.project.personID(of: ada.identity)
+        bo.want(.request(.call(.start(.init(person: person, video: true)))))
+        house.world.pass(.milliseconds(100))
+        let call = try #require(house.world.shelf.archive.openCalls.keys.first)
+        let connections = [ada, bo].map { $0.guest?.connection }
+        house.drain()
+        house.world.pass(.seconds(10))
+        ada.want(.request(.call(.accept(.init(call: call, video: true)))))
+        house.world.pass(.seconds(10))
+        #expect([ada, bo].map { $0.guest?.connection } == connections && ada.failures.isEmpty)
+        for client in [ada, bo] {
+            #expect(client.news.contains { if case .call(.accepted) = $0 { true } else { false } }, "\(client.news)")
+        }
+        house.judge()
+    }
+
     // MARK: Clients without a reason to be there
 
     @Test func aClientThatDoesNotAskForTheNodeIsSentAwayAtOnce() {
