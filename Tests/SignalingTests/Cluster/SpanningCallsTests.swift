@@ -307,6 +307,25 @@ import Wire
         judge()
     }
 
+    @Test(arguments: [1, 2])
+    func aMissedCallThatTheCalleeHasSeenStaysSeenAfterTheyHaveLeft(_ heir: Int) throws {
+        let (first, second) = contacts()
+        dial(first, bo)
+        let call = try #require(second.call)
+        world.heir = world.nodes[heir]
+        world.kill(world.nodes[0])
+        first.leave()
+        world.pass(.seconds(5))
+        #expect(ends(second) == [.missed] && callCounts[heir] == 1)
+        second.say(.call(.seen(.init(call: call))))
+        second.leave()
+        world.pass(.seconds(60))
+        #expect(callCounts == [0, 0, 0])
+        let logged = world.shelf.archive.logs[bo] ?? []
+        #expect(logged.map(\.outcome) == [.missed] && logged.map(\.isSeen) == [true])
+        judge()
+    }
+
     @Test func theCalleeComesBackToTheCallWhenTheirNodeHasDied() throws {
         let (first, second, call) = try talk()
         world.kill(world.nodes[1])
