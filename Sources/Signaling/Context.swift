@@ -201,7 +201,8 @@ extension Context {
     }
 
     /// Returns the id of a new session of a room, match, call or legacy client, which begins on this node. In a cluster, the id contains
-    /// the node's tag, which leaves few random bytes. So each id has another time: two chats must never share a session.
+    /// the node's tag, which leaves few random bytes. So each id has another time: two chats must never share a session. The time is ahead
+    /// of the clock after more than a thousand sessions a second, or after the clock was corrected. Nothing reads it.
     mutating func makeSessionID(mediaMode: MediaMode, relayedOnly: Bool = false, isPrivate: Bool = false) -> SessionID {
         var madeAt = wallNow
         if tag != nil {

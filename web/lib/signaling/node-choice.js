@@ -48,7 +48,10 @@ export class NodeChoice {
     this.#until = null;
   }
 
-  /** Any node will do: the node of the last welcome has sent this client away, and has no connection to resume. */
+  /**
+   * Forgets the node of the last welcome, because it has sent this client away and keeps no connection to resume. The next socket goes to
+   * any node.
+   */
   forget() {
     this.welcomed(undefined);
   }
