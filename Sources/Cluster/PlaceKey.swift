@@ -7,7 +7,8 @@ public struct PlaceKey: Hashable, Sendable, CustomStringConvertible {
         case person
         /// A room with its session, by name.
         case room
-        /// A session that people join with tokens of an application, by a hash of its id. That of a room has an ``origin``.
+        /// A session that people join with tokens of an application, by a hash of its id. Those that a node made for a room, match, call
+        /// or legacy client have an ``origin``.
         case session
         /// The pool of strangers who found nobody on their own node.
         case hall
@@ -24,8 +25,8 @@ public struct PlaceKey: Hashable, Sendable, CustomStringConvertible {
     /// The life that made the machine's id, and has the place without a claim until it has ended. After that, the place is claimed as
     /// any other. Nil if nobody has the place without a claim. Follows from the id, so Redis need not know it.
     ///
-    /// A life must have claimed another place before it makes such an id. Then its row in the ledger is old enough that a failover cannot
-    /// lose it, and a missing row means that the life has ended.
+    /// A life makes such an id only while it may act (``Lease``). Then its row in the ledger is old enough that a failover cannot lose it,
+    /// and a missing row means that the life has ended.
     public let origin: NodeTag?
 
     public init(_ kind: Kind, _ id: String = "", origin: NodeTag? = nil) {

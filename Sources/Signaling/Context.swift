@@ -61,6 +61,8 @@ public struct Context: Sendable {
     private var taken = 0
     /// In a cluster, the machines with a place that may have ended since the hub looked last.
     private var touched: [PlacedMachine] = []
+    /// The time in the id of the latest session that this node of a cluster made.
+    private var lastSessionAt = Timestamp(milliseconds: 0)
 
     package init(_ hubSettings: HubSettings, generator: any RandomNumberGenerator & Sendable) {
         (rules, projects) = (hubSettings.rules, hubSettings.projects)
@@ -196,6 +198,20 @@ extension Context {
         let id = ID.random(using: &random)
         guard let tag = node ?? tag else { return id }
         return ID(high: tag.rawValue << 24 | id.high >> 40, low: id.low)
+    }
+
+    /// Returns the id of a new session of a room, match, call or legacy client, which begins on this node. In a cluster, the id contains
+    /// the node's tag, which leaves few random bytes. So each id has another time: two chats must never share a session. The time is ahead
+    /// of the clock after more than a thousand sessions a second, or after the clock was corrected. Nothing reads it.
+    mutating func makeSessionID(mediaMode: MediaMode, relayedOnly: Bool = false, isPrivate: Bool = false) -> SessionID {
+        var madeAt = wallNow
+        if tag != nil {
+            madeAt = max(madeAt, lastSessionAt + .milliseconds(1))
+            lastSessionAt = madeAt
+        }
+        return project.makeSessionID(
+            mediaMode: mediaMode, relayedOnly: relayedOnly, isPrivate: isPrivate, origin: tag, now: madeAt,
+            using: &random)
     }
 
     /// Returns a session and a new token for joining it.

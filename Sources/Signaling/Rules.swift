@@ -165,6 +165,9 @@ public struct Rules: Equatable, Sendable {
     public var placeWait: Duration = .seconds(2)
     /// How long a client that asked for a node that does not answer waits on another one until the life of that node is over.
     public var lostNodeWait: Duration = .seconds(5)
+    /// How long a client that asked for a node that drains may be idle there. It was redirected because of a room, session or call, and
+    /// requests it at once. The node of its earlier connection may take ``placeWait`` to release its person.
+    public var newcomerWait: Duration = .seconds(5)
     /// How often the node of a client that waits asks the registry again.
     public var placeRetry: Duration = .milliseconds(200)
     /// How long a person without devices, who was only looked up, stays in memory. Until then, the person's devices are sent to

@@ -87,6 +87,16 @@ struct StorageCallsTests: StorageFixtures {
         }
     }
 
+    @Test func `a missed call that was seen stays seen when it is logged again`() async throws {
+        try await withStorage { storage in
+            let missed = logged(1, with: bob, .missed, seen: false)
+            try await storage.commit([.callLogged(missed, of: alice), .callSeen(call(1), by: alice)])
+            try await storage.commit([.callLogged(missed, of: alice)])
+            #expect(try await log(storage, of: alice).map(\.isSeen) == [true])
+            #expect(try await storage.person(alice, at: now).unseenCalls.isEmpty)
+        }
+    }
+
     @Test func `unseen calls are returned oldest first until they are seen`() async throws {
         try await withStorage { storage in
             let missed = [3, 1, 2].map { logged($0, with: bob, .missed, seen: false) }

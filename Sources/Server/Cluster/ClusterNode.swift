@@ -101,8 +101,8 @@ final class ClusterNode: MachinePlaces {
     private var hasStopped = false
     /// Whether the last question to PostgreSQL was answered.
     private var isAnswered = true
-    /// Whether this node is being taken out of service.
-    var isDraining: () -> Bool = { false }
+    /// What an operator has requested of this node.
+    var requestedCondition: () -> NodeCondition = { .serving }
     /// Takes this node out of service, or puts it back, because an operator has requested that through another node.
     var changeService: (NodeRecord.State) -> Void = { _ in }
     private var wasDraining = false
@@ -194,9 +194,9 @@ final class ClusterNode: MachinePlaces {
     /// Lets people who are idle go to other nodes, again and again while this node is being taken out of service.
     private func drain() {
         guard acts else { return }
-        let isDraining = isDraining()
-        if isDraining || wasDraining { runner?.submit(.draining(isDraining)) }
-        wasDraining = isDraining
+        let condition = requestedCondition()
+        if condition != .serving || wasDraining { runner?.submit(.service(condition)) }
+        wasDraining = condition != .serving
     }
 
     private func schedule() {

@@ -78,7 +78,7 @@ struct ClusterService: Service {
             node.onFirstAct = { fence.noteAct() }
             (node.secrets, node.records) = (secrets, NodeRecords(seal))
             gateway.value.projectFileChanged = { [weak node] in node?.use($0) }
-            node.isDraining = { [unowned gateway = gateway.value] in !gateway.nodeDrain.isServing }
+            node.requestedCondition = { [unowned gateway = gateway.value] in gateway.requestedCondition }
             node.changeService = { [unowned gateway = gateway.value] in _ = gateway.change(to: $0) }
             gateway.value.clusterHolds = { [weak node] in node?.holds ?? [] }
             gateway.value.nodes = node

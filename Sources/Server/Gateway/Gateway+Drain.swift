@@ -1,6 +1,7 @@
 import Cluster
 import Logging
 import NIOCore
+import Signaling
 import Wire
 
 // Taking this server out of service, and why it holds back new clients.
@@ -60,6 +61,8 @@ extension Gateway {
 
     private func handleDrainTimeout() {
         guard nodeDrain.handleTimeout(now: runner.now) else { return scheduleDrainEnd() }
+        // The rules must know this before clients come back, which takes milliseconds: they send them to other nodes of a cluster.
+        runner.submit(.service(requestedCondition))
         let connections = registeredConnections
         logger.notice("Drained: disconnecting everyone", metadata: ["connections": "\(connections.count)"])
         for connection in connections { connection.expel(.outOfService, .serviceRestart) }

@@ -76,6 +76,14 @@ extension StoredCall {
 
 extension SQLTransaction {
     func logCall(_ record: CallRecord, of owner: IdentityID, limit: Int) throws {
+        // Two nodes may log the same missed call: that of the callee, when the call's node is lost, and the one that continues the call. A
+        // device may have shown it meanwhile.
+        if record.outcome == .missed {
+            let logged = try rows(
+                "SELECT call FROM callLog WHERE owner = ? AND call = ? AND outcome = ?",
+                [owner.blob, record.call.blob, record.outcome.rawValue])
+            guard logged.isEmpty else { return }
+        }
         try upsert(
             "callLog", key: "owner, call",
             [

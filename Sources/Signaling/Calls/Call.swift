@@ -48,7 +48,7 @@ struct Call: Machine, Equatable, Sendable {
     /// Whether the call is in storage.
     private var isStored = false
     /// When the callee has missed a restored call; nil if the callee's devices ring, or may still ring. The call ends at this time, but not
-    /// before the caller has reconnected, so that the caller learns how it ended.
+    /// before the caller has reconnected, so that the caller learns how it ended. A callee whose list has the call already ignores the end.
     private var missedAt: Timestamp?
     /// The time by which absent devices must reconnect after a server restart; nil if none is absent, or if the server
     /// was not restarted during the call.
@@ -99,8 +99,8 @@ struct Call: Machine, Equatable, Sendable {
                 tell(.incoming, .over(CallEnd(record: record(.incoming, .missed), into: nil)), &context)
             }
         case .ringing where ringsUntil <= context.now: end(.unanswered, .missed, &context)
-        case .ringing where isLate: end(.cancelled, .cancelled, &context)
-        case .ringing where isMissed(context.now): end(.unreachable, nil, &context)
+        case .ringing where isLate: end(.cancelled, missedAt == nil ? .cancelled : .missed, &context)
+        case .ringing where isMissed(context.now): end(.unreachable, .missed, &context)
         case .joining where isLate, .active where isLate:
             end(.connectionLost, .connectionLost, &context)
         case .joining(_, let until) where until <= context.now: end(.failed, .failed, &context)
@@ -155,8 +155,7 @@ struct Call: Machine, Equatable, Sendable {
         let person = context.project.personID(of: attempt.callee)
         let party = Counterpart(identity: attempt.callee, person: person, name: attempt.calleeName, isOnline: false)
         callee = Side(party: party, node: attempt.calleeNode, hasVideo: attempt.video)
-        session = context.project.makeSessionID(
-            mediaMode: context.rules.callSessionMode, isPrivate: true, now: context.wallNow, using: &context.random)
+        session = context.makeSessionID(mediaMode: context.rules.callSessionMode, isPrivate: true)
         (video, placedAt, ringsUntil) = (attempt.video, context.wallNow, context.now + context.rules.ringTimeout)
         state = .asking(Request(attempt.client, attempt.re))
         var offer = offer(from: caller)
@@ -261,7 +260,7 @@ struct Call: Machine, Equatable, Sendable {
         if !caller.isAway, !callee.isAway { backBy = nil }
         if case .ringing(let devices) = state {
             guard !isAway else { return }
-            if isMissed(context.now) { return end(.unreachable, nil, &context) }
+            if isMissed(context.now) { return end(.unreachable, .missed, &context) }
             tell(place, .ringing(id, devices: devices), &context)
         } else if since != nil {
             tell(place.other, .partnerAway(id, isAway), &context)
@@ -320,14 +319,16 @@ struct Call: Machine, Equatable, Sendable {
             at: placedAt, duration: duration, isSeen: false)
     }
 
-    /// Handles the loss of the callee's node, or of letters between it and this one. A ringing call ends; if the callee's node is alive, it
-    /// notifies the callee. In an answered call, the callee must connect to this node in time, as after a restart.
+    /// Handles the loss of the callee's node, or of letters between it and this one. A ringing call ends, and the callee has missed it, on
+    /// whichever node they are now. In an answered call, the callee must connect to this node in time, as after a restart.
     private mutating func nodeLost(_ node: NodeTag, _ context: inout Context) {
         guard callee.node == node else { return }
         switch state {
         case .new, .over: return
         case .asking: answered(.elsewhere, &context)
-        case .ringing: end(.unreachable, nil, &context)
+        case .ringing:
+            callee.node = nil
+            end(.unreachable, .missed, &context)
         case .joining, .active:
             callee.node = nil
             setAway(true, callee.party.identity, &context)
@@ -338,7 +339,7 @@ struct Call: Machine, Equatable, Sendable {
     // MARK: Restart
 
     /// Restores a stored call after a server restart. No device is connected yet. `StoredCall.restored` has already
-    /// converted `ringsUntil` and `acceptedAt` to the timers' clock.
+    /// converted `ringsUntil` and `acceptedAt` to the timers' clock, and chosen the session.
     private mutating func restore(_ stored: StoredCall, _ context: inout Context) {
         guard state == .new else { return }
         func side(_ identity: IdentityID, _ name: String) -> Side {
@@ -398,13 +399,22 @@ extension Call.Side {
 }
 
 extension StoredCall {
-    /// Returns the call with `ringsUntil` and `acceptedAt` converted to the timers' clock. Stored times are times of
-    /// the wall clock, which may be wrong when the server starts. Both results are therefore limited: the call never
+    /// Returns the call as it continues on this node: with `ringsUntil` and `acceptedAt` converted to the timers' clock. Stored times
+    /// are times of the wall clock, which may be wrong when the server starts. Both results are therefore limited: the call never
     /// rings longer than a new call, and `acceptedAt` is never in the future.
-    func restored(at moment: Moment, rules: Rules) -> StoredCall {
+    ///
+    /// In a cluster, the call gets a new session. The place of the former one is free since the end of the life that made its id, and a
+    /// client with a token of an application may have claimed it on any node. The session in storage stays the former one, because each
+    /// node that continues the call makes another one.
+    func restored(_ context: inout Context) -> StoredCall {
+        let moment = context.moment
         var call = self
-        call.ringsUntil = min(moment.time(atWall: ringsUntil), moment.now + rules.ringTimeout)
+        call.ringsUntil = min(moment.time(atWall: ringsUntil), moment.now + context.rules.ringTimeout)
         call.acceptedAt = acceptedAt.map { min(moment.time(atWall: $0), moment.now) }
+        if context.project.origin(of: session) != context.tag {
+            let mediaMode = context.project.mediaMode(of: session) ?? context.rules.callSessionMode
+            call.session = context.makeSessionID(mediaMode: mediaMode, isPrivate: true)
+        }
         return call
     }
 }

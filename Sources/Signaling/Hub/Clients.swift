@@ -27,8 +27,15 @@ struct Clients: Sendable {
         clients.contains(id) || resources.contains(id) || legacyClients.contains(id) || perchClients.contains(id)
     }
 
-    /// The native clients that are in no room, session, chat or call, in a fixed order.
-    var idle: [ConnectionID] { clients.ids { !$0.isBusy }.sorted() }
+    /// Returns the native clients that are in no room, session, chat or call, in a fixed order. All devices of a person are on one node,
+    /// so the clients of a person with a client in one of these are not among them.
+    ///
+    /// - Parameter staying: other people whose clients are not among them.
+    func idle(except staying: Set<IdentityID>) -> [ConnectionID] {
+        var staying = staying
+        clients.forEach { if $0.isBusy { staying.insert($0.identity) } }
+        return clients.ids { !staying.contains($0.identity) }.sorted()
+    }
 
     /// The sockets whose clients may have media: all but those of native clients that are in no room, session, chat or call.
     var socketsWithMedia: Set<SocketID> {

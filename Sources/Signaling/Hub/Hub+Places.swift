@@ -19,6 +19,9 @@ extension Hub {
     /// Decides whether a letter must wait for a place. Returns true if the letter now waits or was answered.
     mutating func holdsBack(_ letter: Letter) -> Bool {
         let letter = named(letter)
+        if places?.condition == .draining, case .person(_, .arrived(let client, _, _, _, _, _, let at, _)) = letter {
+            places?.arrived(client, at: at, until: context.now + context.rules.newcomerWait)
+        }
         guard let need = need(of: letter) else { return false }
         if case .session(let id) = need.machine, let tag = distant.node(of: id) ?? distantSessions.node(of: id) {
             // The session belongs to a room, match or call on that node, so it has no place of its own.
@@ -31,7 +34,7 @@ extension Hub {
         switch verdict {
         case .here, nil: return false
         case .waits(let key):
-            if let key { context.reach(key, need.machine, claims: need.claims && places?.isDraining == false) }
+            if let key { context.reach(key, need.machine, claims: places?.claims(need.machine) == true) }
         case .crowded: refuse(letter, .placeCrowded)
         }
         return true
@@ -66,7 +69,7 @@ extension Hub {
 
     private func need(_ room: RoomName) -> Need? { rooms.contains(room) ? nil : Need(machine: .room(room)) }
 
-    /// A session of a room needs no place on the node that made its id, even if it has no members or the room has ended.
+    /// A session needs no place on the node that made its id, even if it has no members, or its room, chat or call has ended.
     private func sessionNeed(_ session: SessionID) -> Need? {
         guard !sessions.contains(session) else { return nil }
         let origin = context.project.origin(of: session)
@@ -224,7 +227,7 @@ extension Hub {
             if waiting.letter.isFor(machine) { dispatch(waiting.letter) } else { context.tell(waiting.letter) }
         }
         guard let key = result.asks else { return }
-        guard places?.isDraining == true else { return context.reach(key, machine, claims: true) }
+        guard places?.claims(machine) == false else { return context.reach(key, machine, claims: true) }
         for waiting in places?.giveUp(machine) ?? [] { refuse(waiting.letter, .elsewhere(machine, at: nil)) }
     }
 
@@ -273,19 +276,32 @@ extension Hub {
 // MARK: - Draining
 
 extension Hub {
-    /// Releases what belongs to nobody in particular, and sends idle clients away. Rooms, calls and chats go on.
-    mutating func drain(_ isDraining: Bool) {
+    /// If this node is about to stop, releases what belongs to nobody in particular, and sends idle clients away. Rooms, calls and chats
+    /// continue.
+    mutating func changeService(to condition: NodeCondition) {
         guard places != nil else { return }
-        places?.isDraining = isDraining
-        guard isDraining else { return }
+        places?.change(to: condition)
+        guard places?.isDraining == true else { return }
         if places?.isHere(.hall) == true { closeHall() }
         for machine in [PlacedMachine.directory, .deviceCodes] {
             guard let key = places?.key(of: machine) else { continue }
             lostPlace(key)
             context.releasePlace(key)
         }
-        for client in clients.idle {
+        if condition == .drained { closeEmptyRooms() }
+        let newcomers = places?.idleNewcomers(now: context.now) ?? []
+        // Other nodes would redirect people with a call back to this one, also if it still rings.
+        let inCalls = Set(people.ids { !$0.calls.isEmpty })
+        for client in clients.idle(except: inCalls) where !newcomers.contains(client) {
             context.tell(.client(client, .expel(.serverStops, .serviceRestart)))
+        }
+    }
+
+    /// Ends the rooms whose people this node has just disconnected, so that they can open again on other nodes at once. Persistent rooms
+    /// stay in storage.
+    private mutating func closeEmptyRooms() {
+        for room in rooms.ids(where: { $0.roster.isEmpty }).sorted() {
+            context.tell(.room(room, .placeLost(.serverStops)))
         }
     }
 }
@@ -357,9 +373,8 @@ extension Hub {
 
     /// Asks again about the places for which it is time.
     mutating func reachAgain() {
-        let isDraining = places?.isDraining == true
         for due in places?.takeDue(now: context.now) ?? [] {
-            context.reach(due.key, due.machine, claims: due.claims && !isDraining)
+            context.reach(due.key, due.machine, claims: due.claims)
         }
     }
 

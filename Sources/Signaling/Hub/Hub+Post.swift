@@ -80,10 +80,11 @@ extension Hub {
             // to this node asks about all contacts.
             guard people.contains(id) else { return }
             context.tell(.person(id, .contact(.presenceElsewhere(of: other, at: tag))))
+        case .person(let id, .call(.over(let end))) where !end.record.call.isOn(tag): receivedMissed(end, id)
+        case .person(let id, .call(let event)) where context.spansNodes: receivedForCallee(event, id, from: tag)
         // If the person has just moved to another node, the letter is forwarded. Presence is not: a person who moves asks again.
         case .person(_, let event) where event.travels: context.tell(letter)
         case .relay(let event): context.relay(event, from: tag)
-        case .person(let id, .call(let event)) where context.spansNodes: receivedForCallee(event, id, from: tag)
         case .person(let id, let event) where context.spansNodes: receivedForStranger(event, id, from: tag)
         case .pool(let event) where context.spansNodes: received(event, from: tag)
         case .match(let id, let event) where context.spansNodes: received(event, to: id, from: tag)
@@ -152,6 +153,7 @@ extension PersonEvent {
     var travels: Bool {
         switch self {
         case .contact(.presence), .contact(.queried), .contact(.removed): true
+        case .call(.over(let end)): end.isMissed
         default: false
         }
     }

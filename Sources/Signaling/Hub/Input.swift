@@ -98,9 +98,10 @@ public enum Input: Equatable, Sendable {
     case placesUnavailable(PlaceKey)
     /// Another node has a place that this node had claimed, because the registry had forgotten it.
     case lostPlace(PlaceKey)
-    /// This node is about to stop (true), or continues after all (false). While it is, the shell sends this every second: idle
-    /// clients are sent to other nodes, and this node claims no places.
-    case draining(Bool)
+    /// What an operator has requested of this node: `serving`, `draining` or `drained`. Unless the node serves, the shell sends this every
+    /// second: idle clients are sent to other nodes, and this node claims no places. While it is `draining`, it admits clients that ask
+    /// for it.
+    case service(NodeCondition)
     /// How many clients the other nodes had, and how many people waited there, when they last published it.
     case othersCounted(ClientCounts)
     /// The life of a node is over. `heir` is the node that ended it, and restores its calls.
@@ -175,7 +176,7 @@ extension Hub {
             for session in ended.sorted(by: { $0.text < $1.text }) { context.tell(.session(session, .projectDeleted)) }
         case .diskMeasured(let disk): context.freeDisk.measured(disk)
         case .restored(let stored, let caller, let callee):
-            let call = stored.restored(at: context.moment, rules: context.rules)
+            let call = stored.restored(&context)
             for (identity, record) in [(call.caller, caller), (call.callee, callee)] {
                 context.tell(.person(identity, .lookedUp(record)))
                 context.tell(.person(identity, .call(.restored(call))))
@@ -210,7 +211,7 @@ extension Hub {
             distantSessions.met(nodes)
             sendBackUnconnected()
         case .relay(let event, let tag): post(event, to: tag)
-        case .draining(let isDraining): drain(isDraining)
+        case .service(let condition): changeService(to: condition)
         }
     }
 

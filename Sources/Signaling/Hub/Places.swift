@@ -62,7 +62,8 @@ struct Places: Sendable {
     /// Maximum number of letters that wait for one place. A large room may open while the registry is slow.
     private static let maxWaiting = 20_000
     /// Maximum number of letters that can be posted and wait for one place, for example while Redis is away. Only the person's
-    /// contacts send such letters. There are three kinds, and one of each kind waits for each contact (`Letter.replaces`).
+    /// contacts send such letters. There are three kinds, and one of each kind waits for each contact (`Letter.replaces`). A few missed
+    /// calls may come in addition.
     private static func maxTraveling(_ rules: Rules) -> Int { 3 * rules.maxContacts }
     /// The pause before the registry is asked again for letters that can be posted.
     private static let pause = Duration.seconds(2)
@@ -83,8 +84,10 @@ struct Places: Sendable {
     private var earliestAgain: Timestamp?
     /// When the hall's place is released because nobody waits here; nil while a person waits, or if the place is not here.
     var hallUntil: Timestamp?
-    /// Whether this node claims no more places, because it is about to stop.
-    var isDraining = false
+    /// What an operator has requested of this node: `serving`, `draining` or `drained`.
+    private(set) var condition = NodeCondition.serving
+    /// The clients that asked for this node while it drains, and until when they may be idle.
+    private var newcomers: [ConnectionID: Timestamp] = [:]
     /// The time of the next wake-up that was scheduled and has not happened yet; nil if there is none.
     private var scheduled: Timestamp?
 
@@ -96,6 +99,45 @@ struct Places: Sendable {
     func machine(of key: PlaceKey) -> PlacedMachine? { byKey[key] }
     var claimed: [PlacedMachine: PlaceKey] { here }
     var waitingCount: Int { questions.values.reduce(0) { $0 + $1.waiting.count } }
+
+    // MARK: Draining
+
+    /// Whether this node is about to stop, so that it claims no more places. While it is `draining`, it still claims those of people who
+    /// ask for it: they were redirected to what is here, or could not resume.
+    var isDraining: Bool { condition != .serving }
+
+    mutating func change(to condition: NodeCondition) {
+        self.condition = condition
+        if !isDraining { newcomers = [:] }
+    }
+
+    private func admits(_ waiting: Waiting) -> Bool {
+        switch condition {
+        case .draining: waiting.at == tag.nodeName
+        case .drained: false
+        default: true
+        }
+    }
+
+    /// Whether this node is to claim the machine's place, because a letter that waits claims it.
+    func claims(_ machine: PlacedMachine) -> Bool {
+        questions[machine]?.waiting.contains { $0.claims && admits($0) } ?? false
+    }
+
+    /// Notes that a client has connected.
+    ///
+    /// - Parameters:
+    ///   - name: the node that the client asked for; nil if it asked for none.
+    ///   - until: when the client must be in a room, session, chat or call, if this node drains.
+    mutating func arrived(_ client: ConnectionID, at name: String?, until: Timestamp) {
+        if condition == .draining, name == tag.nodeName { newcomers[client] = until }
+    }
+
+    /// Returns the clients that may be idle now although this node drains.
+    mutating func idleNewcomers(now: Timestamp) -> Set<ConnectionID> {
+        newcomers = newcomers.filter { $0.value > now }
+        return Set(newcomers.keys)
+    }
 
     // MARK: Letters
 
@@ -208,7 +250,7 @@ struct Places: Sendable {
         earliestAgain = earliestAgain.map { min($0, time) } ?? time
     }
 
-    /// Returns the places to ask about now because the pause is over, in a fixed order, and whether a letter claims them.
+    /// Returns the places to ask about now because the pause is over, in a fixed order, and whether to claim them.
     mutating func takeDue(now: Timestamp) -> [(machine: PlacedMachine, key: PlaceKey, claims: Bool)] {
         let due = again.filter { questions[$0]?.againAt.map { $0 <= now } ?? false }
         for machine in due {
@@ -217,7 +259,7 @@ struct Places: Sendable {
         }
         earliestAgain = again.compactMap { questions[$0]?.againAt }.min()
         return due.compactMap { machine in
-            questions[machine].map { (machine, $0.key, $0.waiting.contains(where: \.claims)) }
+            questions[machine].map { (machine, $0.key, claims(machine)) }
         }.sorted { $0.key.description < $1.key.description }
     }
 

@@ -143,4 +143,7 @@ public struct CallEnd: Equatable, Sendable {
     /// The call that continues, if two people called each other at the same time; otherwise nil. Only the call that continues
     /// is logged.
     public var into: CallID?
+
+    /// Whether the person has missed the call. Their list must show it, whichever node they are on.
+    var isMissed: Bool { record.direction == .incoming && record.outcome == .missed }
 }

@@ -4,8 +4,8 @@ import Wire
 /// A state machine that exists at most once in a cluster, so that its node must have claimed its place.
 ///
 /// All other machines need no place. A client is on the node of its socket, and a match or call where it was made; their
-/// ids begin with the node's tag. The sessions of matches, calls and rooms are on the same node as those. An application can make
-/// tokens for the session of a room, so the session's id has the tag of that node too.
+/// ids begin with the node's tag. The sessions of matches, calls, rooms and legacy clients are on the same node as those. An
+/// application can make tokens for them, so their ids have the tag of that node, too.
 public enum PlacedMachine: Hashable, Sendable {
     case person(IdentityID)
     /// A room with its session.

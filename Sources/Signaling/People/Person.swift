@@ -57,6 +57,9 @@ public struct Person: Machine, Equatable, Sendable {
         case .call(.asked(let offer)): context.tell(.call(offer.call, .answered(.elsewhere)))
         case .call(.restored(let call)) where call.callee == id && call.acceptedAt == nil:
             context.tell(.call(call.id, .calleeElsewhere))
+        // The person is on no node. Their list shows the call when a device connects.
+        case .call(.over(let end)) where end.isMissed && context.tag != nil:
+            context.persist(.callLogged(end.record, of: id))
         // The person left after the pool of another node had reserved them, and before the match began.
         case .matched(let matched, _, _, _): context.tell(.match(matched.match, .leave(id, .partnerLeft)))
         default: return

@@ -184,9 +184,8 @@ public struct Room: Machine, Equatable, Sendable {
     }
 
     private mutating func makeSession(_ context: inout Context) {
-        session = context.project.makeSessionID(
-            mediaMode: options.media == .routed ? .routed : .relayed, relayedOnly: options.media == .mesh,
-            origin: context.tag, now: context.wallNow, using: &context.random)
+        session = context.makeSessionID(
+            mediaMode: options.media == .routed ? .routed : .relayed, relayedOnly: options.media == .mesh)
     }
 
     // MARK: Storing

@@ -67,9 +67,7 @@ public struct Match: Machine, Equatable, Sendable {
     }
 
     private mutating func begin(_ mode: ChatMode, _ first: PoolEntry, _ second: PoolEntry, _ context: inout Context) {
-        let new = context.project.makeSessionID(
-            mediaMode: context.rules.matchMediaMode, isPrivate: true, now: context.wallNow, using: &context.random
-        )
+        let new = context.makeSessionID(mediaMode: context.rules.matchMediaMode, isPrivate: true)
         // Two native clients share one session. A legacy client always publishes in its home session. In a match with a legacy
         // client, each client therefore publishes in a separate session and subscribes in the other's.
         let sessions = [first.home ?? new, second.home ?? new]

@@ -376,18 +376,21 @@ public struct SignalClient: Sendable {
         // The server found a gap in this client's numbers. Do not resume, because the server would find the same gap
         // again.
         let isMiscounted = code == .malformed && lastError?.code == .outOfOrder && place != nil
+        // The node is about to stop, or has lost what this client used. It would send this client away again.
+        let isSentAway = code == .serviceRestart && lastError?.code == .elsewhere && lastError?.at == nil
         guard options.reconnects, isMiscounted || code.isRetried else { return end(code, error, &effects) }
         if case .connected(_, let since) = state {
             if now - since >= Backoff.longest { backoff.reset() }
             if let welcome { placeDeadline = now + welcome.resume.grace + Self.silence(welcome) * Self.missedPings }
             effects.append(.reconnecting)
         }
+        if isSentAway { nodes.forget() }
         let asked = lastError?.retryAfter ?? (code.requestsPause ? Self.defaultPause : .zero)
         let until = now + max(min(asked, Self.longestPause), backoff.next(using: &random))
         // Try another node as soon as the time of this one is over.
         let limit = asked > .zero ? until : max(now, nodes.deadline ?? until)
         state = .waiting(until: min(until, limit), isRequested: asked > .zero)
-        if isMiscounted { expire(&effects) }
+        if isMiscounted || isSentAway { expire(&effects) }
     }
 
     /// Handles a welcome that does not match this client's state. Sends `bye`, so that the server discards the

@@ -4,7 +4,7 @@ import Testing
 
 /// Random people, failures and redirects in clusters of one, three and five nodes.
 @Suite struct ClusterModelTests {
-    private static let everywhere = ["arrival", "drop", "outage", "failover", "calm", "application in a room"]
+    private static let everywhere = ["arrival", "drop", "outage", "failover", "calm", "application in a session"]
     private static let withOthers = ["kill", "drain", "restart", "letters posted", "letters received", "letters lost"]
     private static let acrossNodes = ["chat that spans nodes", "call that spans nodes"]
 

@@ -265,6 +265,14 @@ import Wire
         return (ada, bo, call)
     }
 
+    private func ends(_ client: ClusterClient) -> [CallOutcome] {
+        client.news.compactMap(\.call).compactMap(\.ended).map(\.reason)
+    }
+
+    private func logged(_ identity: IdentityID) -> [CallOutcome]? {
+        world.shelf.archive.logs[identity]?.map(\.outcome)
+    }
+
     @Test func aCallContinuesIfItsPeopleComeBackToDifferentNodesAfterTheDeathOfTheirs() throws {
         let (ada, bo, call) = try callOfADeadNode()
         #expect([ada, bo].map(\.node?.name) == ["n2", "n3"])
@@ -286,7 +294,41 @@ import Wire
         bo.want(.request(.call(.rejoin(.init(call: call)))))
         world.pass(.seconds(5))
         #expect(bo.failures.isEmpty && world.nodes[2].stage.hub.callCount == 0)
-        #expect(bo.news.compactMap(\.call).compactMap(\.ended).map(\.reason) == [.unreachable])
+        #expect(ends(bo) == [.unreachable])
+        #expect(ends(ada) == [.missed] && logged(person) == [.missed])
+        #expect(world.live.allSatisfy { $0.stage.hub.unexpectedLetters == 0 })
+    }
+
+    @Test func aCallIsMissedIfItsCallerDoesNotComeBackToTheNodeThatContinuesIt() throws {
+        world.registry.delay = 0...0
+        let (ada, bo, _) = try callOfADeadNode(isAccepted: false)
+        bo.leave()
+        world.pass(.seconds(31))
+        #expect(ends(ada) == [.missed] && logged(person) == [.missed])
+        #expect(world.nodes[2].stage.hub.callCount == 0)
+    }
+
+    @Test func aCallThatNobodyCouldAcceptIsInTheListOfACalleeWhoHasLeft() throws {
+        world.registry.delay = 0...0
+        let (ada, bo, call) = try callOfADeadNode(isAccepted: false)
+        ada.leave()
+        bo.want(.request(.call(.rejoin(.init(call: call)))))
+        world.pass(.seconds(5))
+        #expect(ends(bo) == [.unreachable] && logged(person) == [.missed])
+        let back = known("Ada", person, at: 2)
+        #expect(ends(back) == [.missed])
+    }
+
+    @Test func aMissedCallWaitsWhileRedisIsAway() throws {
+        world.registry.delay = 0...0
+        let (ada, bo, call) = try callOfADeadNode(isAccepted: false)
+        bo.want(.request(.call(.rejoin(.init(call: call)))))
+        world.registry.setAway(true)
+        world.pass(.seconds(10))
+        #expect(ends(bo) == [.unreachable] && ends(ada) == [])
+        world.registry.setAway(false)
+        world.pass(.seconds(3))
+        #expect(ends(ada) == [.missed] && logged(person) == [.missed])
     }
 
     @Test func aRestoredCallKeepsRingingWhileTheNodeOfItsCalleeIsUnknown() throws {

@@ -11,25 +11,6 @@ import Wire
         let world: ClusterWorld
 
         init(spans: Bool = false) { world = ClusterWorld(nodes: 3, spans: spans) { $0.routesMedia = true } }
-
-        /// Lets a new client connect to this node, and join the session with a token of an application.
-        func join(_ session: SessionID, at node: Int) -> ClusterClient {
-            let client = world.arrive(at: node)
-            client.want(.session(session, token: world.nodes[node - 1].stage.token(session)))
-            world.pass(.seconds(1))
-            return client
-        }
-
-        /// The number of members that the session has on each node.
-        func members(of session: SessionID) -> [Int] {
-            world.nodes.map { node in
-                node.isLive ? node.stage.hub.sessions.read(session) { $0.members.count } ?? 0 : 0
-            }
-        }
-
-        func place(of session: SessionID) -> NodeTag? {
-            world.registry.places[world.nodes[0].stage.project.placeKey(of: .session(session))]
-        }
     }
 
     @Test(arguments: [false, true]) func theyAreRedirectedToTheRoomsNode(_ spans: Bool) throws {

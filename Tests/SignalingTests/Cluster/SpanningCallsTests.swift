@@ -6,7 +6,7 @@ import Wire
 @testable import Signaling
 
 /// With relays, contacts on two nodes call each other without moving. The call and its session are on the caller's node.
-@Suite struct SpanningCallsTests {
+@Suite struct SpanningCallsTests: SpanningFixture {
     let world = ClusterWorld(nodes: 3, spans: true) { $0.routesMedia = true }
     private let ada = IdentityID(high: 1, low: 1)
     private let bo = IdentityID(high: 1, low: 2)
@@ -190,6 +190,19 @@ import Wire
         world.kill(world.nodes[1])
         world.pass(.seconds(5))
         #expect(ends(first) == [.unreachable] && callCounts == [0, 0, 0])
+        #expect(second.isConnected && world.shelf.archive.logs[bo]?.map(\.outcome) == [.missed])
+        judge()
+    }
+
+    @Test func aCallThatRingsIsMissedOnceWhenLettersAreLost() throws {
+        let (first, second) = contacts()
+        dial(first, bo)
+        for (node, other) in [(0, 1), (1, 0)] {
+            world.nodes[node].stage.handle(.lettersLost(world.nodes[other].tag))
+        }
+        world.pass(.seconds(3))
+        #expect(ends(first) == [.unreachable] && ends(second) == [.missed] && callCounts == [0, 0, 0])
+        #expect(world.shelf.archive.logs[bo]?.map(\.outcome) == [.missed])
         judge()
     }
 
@@ -294,6 +307,25 @@ import Wire
         judge()
     }
 
+    @Test(arguments: [1, 2])
+    func aMissedCallThatTheCalleeHasSeenStaysSeenAfterTheyHaveLeft(_ heir: Int) throws {
+        let (first, second) = contacts()
+        dial(first, bo)
+        let call = try #require(second.call)
+        world.heir = world.nodes[heir]
+        world.kill(world.nodes[0])
+        first.leave()
+        world.pass(.seconds(5))
+        #expect(ends(second) == [.missed] && callCounts[heir] == 1)
+        second.say(.call(.seen(.init(call: call))))
+        second.leave()
+        world.pass(.seconds(60))
+        #expect(callCounts == [0, 0, 0])
+        let logged = world.shelf.archive.logs[bo] ?? []
+        #expect(logged.map(\.outcome) == [.missed] && logged.map(\.isSeen) == [true])
+        judge()
+    }
+
     @Test func theCalleeComesBackToTheCallWhenTheirNodeHasDied() throws {
         let (first, second, call) = try talk()
         world.kill(world.nodes[1])
@@ -357,6 +389,50 @@ import Wire
         #expect(rings(first))
     }
 
+    // MARK: Tokens of applications
+
+    private func session(of client: ClusterClient) throws -> SessionID {
+        try #require(client.guest?.places.first, "\(client.news)")
+    }
+
+    @Test func anApplicationsClientsAreRedirectedToTheCallersNode() throws {
+        let session = try session(of: talk().bo)
+        let clients = (1...3).map { join(session, at: $0) }
+        #expect(clients.map { $0.node?.name } == ["n1", "n1", "n1"])
+        #expect(clients.map(\.redirects) == [0, 1, 1])
+        #expect(members(of: session) == [5, 0, 0])
+        #expect(place(of: session) == nil, "no place is claimed")
+        judge()
+    }
+
+    @Test func aCallThatAnotherNodeContinuesGetsASessionOfThatNode() throws {
+        let (first, second, call) = try talk()
+        let former = try session(of: first)
+        world.heir = world.nodes[2]
+        world.kill(world.nodes[0])
+        let early = join(former, at: 2)
+        #expect(members(of: former) == [0, 0, 0], "the life of the caller's node is not over yet")
+        world.pass(.seconds(6))
+        rejoin(first, second, call: call)
+        let session = try session(of: first)
+        #expect(session != former && second.guest?.places == [session])
+        #expect(members(of: session) == [0, 0, 2])
+        #expect(members(of: former).sorted() == [0, 0, 1], "the client with the application's token is alone")
+        #expect(early.node != nil && place(of: former) == early.node?.tag)
+        let late = join(session, at: 2)
+        #expect(late.node?.name == "n3" && members(of: session) == [0, 0, 3])
+        judge()
+        // The next node makes another session again.
+        late.leave()
+        world.heir = world.nodes[1]
+        world.kill(world.nodes[2])
+        world.pass(.seconds(6))
+        rejoin(first, second, call: call)
+        let last = try self.session(of: first)
+        #expect(![former, session].contains(last) && second.guest?.places == [last])
+        #expect(members(of: last) == [0, 2, 0] && first.failures.isEmpty && second.failures.isEmpty)
+    }
+
     // MARK: Nodes that break the rules
 
     @Test func aCallThatAsksTwiceGetsOnePlace() throws {
@@ -373,6 +449,27 @@ import Wire
         world.pass(.seconds(1))
         #expect(ends(second) == [.cancelled])
         #expect(world.spanningFaults == [])
+    }
+
+    @Test func noNodeEndsACallThatAnotherOneHas() throws {
+        let (first, second) = contacts()
+        dial(first, bo)
+        let call = try #require(first.call)
+        func over(_ person: IdentityID, _ other: IdentityID, _ outcome: CallOutcome) -> Letter {
+            let record = CallRecord(
+                call: call, other: other, otherName: "Eve", direction: .incoming, outcome: outcome, video: true,
+                at: world.now, duration: nil, isSeen: false)
+            return .person(person, .call(.over(CallEnd(record: record, into: nil))))
+        }
+        let third = world.nodes[2].tag
+        world.nodes[0].stage.handle(.received(over(ada, bo, .missed), from: third))
+        world.nodes[1].stage.handle(.received(over(bo, ada, .cancelled), from: third))
+        #expect(world.nodes.map { $0.stage.hub.unexpectedLetters } == [1, 1, 0])
+        world.nodes[1].stage.handle(.received(over(bo, ada, .missed), from: third))
+        world.pass(.milliseconds(100))
+        #expect(ends(first) == [] && ends(second) == [] && callCounts == [1, 0, 0])
+        _ = try accept(second)
+        #expect(accepted(first) == 1 && accepted(second) == 1)
     }
 
     @Test func noNodeSpeaksForTheCalleeOrTheCallOfAnotherOne() throws {

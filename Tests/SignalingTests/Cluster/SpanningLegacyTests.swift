@@ -132,6 +132,14 @@ import Wire
         judge()
     }
 
+    @Test func anApplicationsClientIsRedirectedToTheNodeOfALegacyClient() {
+        let ada = searchLegacy(at: 2)
+        let clients = [1, 3].map { join(ada.home.session, at: $0) }
+        #expect(clients.map { $0.node?.name } == ["n2", "n2"])
+        #expect(members(of: ada.home.session) == [0, 2, 0] && place(of: ada.home.session) == nil)
+        judge()
+    }
+
     // MARK: Without relays
 
     @Test func aLegacyClientThatCannotReachTheHallWaitsOnItsNode() {

@@ -63,7 +63,7 @@ import Wire
 
     @Test func aLetterBehindAClientThatADrainingNodeSendsAwayIsCounted() {
         var hub = hub()
-        _ = hub.handle(.draining(true), now: now)
+        _ = hub.handle(.service(.draining), now: now)
         let client = ConnectionID(high: NodeTag(node: 1, life: 1)!.rawValue << 24 | 5, low: 1)
         let arrival = Letter.person(bo, .arrived(client, address: "192.0.2.1", .none, PersonRecord()))
         send([arrival, presence(1, isOnline: true)], on: &hub)

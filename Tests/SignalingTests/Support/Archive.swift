@@ -104,6 +104,8 @@ struct Archive {
         case .callAccepted(let call, let at, people: _): openCalls[call]?.acceptedAt = at
         case .callOver(let call, people: _): openCalls[call] = nil
         case .callLogged(let record, let owner):
+            let isKnown = logs[owner]?.contains { ($0.call, $0.outcome) == (record.call, .missed) } ?? false
+            if isKnown, record.outcome == .missed { return }
             logs[owner]?.removeAll { $0.call == record.call }
             logs[owner, default: []].append(record)
         case .callSeen(let call, let owner):

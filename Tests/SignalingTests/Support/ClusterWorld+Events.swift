@@ -36,7 +36,7 @@ extension ClusterWorld {
         case ..<480: leaveOne()
         case ..<520: drop()
         case ..<620: anybody()?.want(.room(Self.rooms.randomElement(using: &random)!))
-        case ..<640: joinRoomSession()
+        case ..<640: joinSession()
         case ..<700: leaveRoom()
         case ..<800: anybody()?.want(.chat)
         case ..<850: anybody { $0.isConnected && $0.wish == .chat }?.say(.roulette(.next(.init())))
@@ -66,15 +66,17 @@ extension ClusterWorld {
         client.say(.room(.leave))
     }
 
-    /// A client joins the session of a room with a token of an application, from any node. The room's node may be dead.
-    private func joinRoomSession() {
+    /// A client joins the session of a room, chat or call with a token of an application, from any node. The session's node may be dead.
+    private func joinSession() {
+        func note(_ session: SessionID) { if !latestSessions.contains(session) { latestSessions.append(session) } }
         for node in live {
-            node.stage.hub.rooms.forEach { if !roomSessions.contains($0.session) { roomSessions.append($0.session) } }
+            node.stage.hub.rooms.forEach { note($0.session) }
+            node.stage.hub.sessions.forEach { note($0.id) }
         }
-        roomSessions = Array(roomSessions.suffix(6))
-        guard let session = roomSessions.randomElement(using: &random), let client = anybody(), let node = client.node
+        latestSessions = Array(latestSessions.suffix(12))
+        guard let session = latestSessions.randomElement(using: &random), let client = anybody(), let node = client.node
         else { return }
-        count("application in a room")
+        count("application in a session")
         // The client repeats the join when it reconnects, which may be much later.
         client.want(.session(session, token: node.stage.token(session, lifetime: .seconds(1_000_000))))
     }

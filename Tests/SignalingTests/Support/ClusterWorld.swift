@@ -11,8 +11,10 @@ final class ClusterNode {
     var stage: Stage
     /// When the node was killed; nil while it lives.
     var deadSince: Timestamp?
-    var isDraining = false
+    /// What an operator has requested: `serving`, `draining` or `drained`.
+    var condition = NodeCondition.serving
 
+    var isDraining: Bool { condition != .serving }
     var isLive: Bool { deadSince == nil }
     var name: String { tag.nodeName }
 
@@ -40,8 +42,8 @@ final class ClusterWorld {
     /// The number of random events so far, and how often each kind happened.
     var events = 0
     private(set) var figures: [String: Int] = [:]
-    /// The latest sessions of rooms, also of rooms that are over.
-    var roomSessions: [SessionID] = []
+    /// The latest sessions of rooms, chats and calls, also of those that are over.
+    var latestSessions: [SessionID] = []
     private(set) var fault: String?
 
     /// Whether media can cross between all nodes, so that rooms, chats and calls span them.
@@ -142,7 +144,7 @@ final class ClusterWorld {
         for node in nodes where node.deadSince.map({ $0 + Self.fence <= time }) ?? false { fence(node) }
         if lastDrain + .seconds(1) <= time {
             lastDrain = time
-            for node in draining { node.stage.handle(.draining(true)) }
+            for node in draining { node.stage.handle(.service(node.condition)) }
         }
         for client in clients { client.connectIfDue() }
     }
@@ -199,9 +201,11 @@ final class ClusterWorld {
     // MARK: Nodes
 
     /// Begins to stop a node, as the server does: again each second until nothing is left.
-    func drain(_ node: ClusterNode) {
-        node.isDraining = true
-        node.stage.handle(.draining(true))
+    ///
+    /// - Parameter condition: `drained` after the server has disconnected everyone.
+    func drain(_ node: ClusterNode, to condition: NodeCondition = .draining) {
+        node.condition = condition
+        node.stage.handle(.service(condition))
         settle()
     }
 
@@ -209,7 +213,7 @@ final class ClusterWorld {
     func kill(_ node: ClusterNode) {
         guard node.isLive else { return }
         node.deadSince = now
-        node.isDraining = false
+        node.condition = .serving
         registry.forget(node.tag)
         post.forget(node.tag)
         for client in clients where client.node === node { client.lostNode() }

@@ -21,6 +21,26 @@ extension SpanningFixture {
         for node in numbers { connect(node, to: numbers.filter { $0 != node }) }
     }
 
+    /// Lets a new client connect to this node, and join the session with a token of an application.
+    func join(_ session: SessionID, at node: Int) -> ClusterClient {
+        let client = world.arrive(at: node)
+        client.want(.session(session, token: world.nodes[node - 1].stage.token(session)))
+        world.pass(.seconds(1))
+        return client
+    }
+
+    /// The number of members that the session has on each node.
+    func members(of session: SessionID) -> [Int] {
+        world.nodes.map { node in
+            node.isLive ? node.stage.hub.sessions.read(session) { $0.members.count } ?? 0 : 0
+        }
+    }
+
+    /// The node that has claimed the session's place; nil if none has.
+    func place(of session: SessionID) -> NodeTag? {
+        world.registry.places[world.nodes[0].stage.project.placeKey(of: .session(session))]
+    }
+
     /// Lets letters arrive again after `world.post.setAway`, in the order in which they were posted.
     func endSilence() {
         world.post.setAway(false, now: world.now)

@@ -106,6 +106,19 @@ import Wire
         #expect(Set(ids).count == 500)
     }
 
+    @Test func theIDsThatANodeMakesInOneMomentDifferWithoutTheHelpOfRandomness() {
+        struct Zeros: RandomNumberGenerator, Sendable {
+            func next() -> UInt64 { 0 }
+        }
+        let origin = NodeTag(node: 2, life: 7)
+        let settings = HubSettings(rules: Rules(), project: Stage.project, tag: origin)
+        var context = Context(settings, generator: Zeros())
+        context.now = now
+        let ids = (0..<500).map { _ in context.makeSessionID(mediaMode: .routed, isPrivate: true) }
+        #expect(Set(ids).count == 500)
+        #expect(ids.allSatisfy { stage.project.origin(of: $0) == origin && !stage.project.mayBeRecorded($0) })
+    }
+
     @Test func idsAreUnique() {
         #expect(Set((0..<500).map { _ in stage.room() }).count == 500)
     }

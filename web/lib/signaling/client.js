@@ -8,7 +8,7 @@ import { Emitter } from '../events.js';
 import { IceServers } from '../media/ice.js';
 import { SFUConnections } from '../media/media-link.js';
 import { Backoff, longestMs } from './backoff.js';
-import { finalCodes, malformed, pauseAfter } from './close-codes.js';
+import { finalCodes, malformed, pauseAfter, serviceRestart } from './close-codes.js';
 import { PendingLeave } from './pending-leave.js';
 import { Link } from './link.js';
 import { awaitsAcknowledgement, decode, protocolVersion } from './messages.js';
@@ -346,11 +346,14 @@ export class Client extends Emitter {
     // start over.
     const isMiscounted = code === malformed && error?.code === 'out_of_order' && this.#secret !== null;
     if (!isMiscounted && finalCodes.has(code)) return this.#finish(code, error ?? closedBy(code));
+    // The node is about to stop, or has lost what this client used. It would send this client away again.
+    const isSentAway = code === serviceRestart && error?.code === 'elsewhere' && error.at === undefined;
+    if (isSentAway) this.#nodes.forget();
     // Reset the backoff only if the connection lasted for a while after its welcome. Otherwise this client would
     // contact a failing server four times a second.
     if (this.#state === 'connected' && this.#clock.now() - this.#connectedAt >= longestMs) this.#backoff.reset();
     this.#reconnecting();
-    if (isMiscounted) this.#expire();
+    if (isMiscounted || isSentAway) this.#expire();
     this.#retryAfter(Math.min(error?.retryAfterMs ?? pauseAfter(code), longestPauseMs));
   }
 

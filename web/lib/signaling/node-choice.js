@@ -48,6 +48,14 @@ export class NodeChoice {
     this.#until = null;
   }
 
+  /**
+   * Forgets the node of the last welcome, because it has sent this client away and keeps no connection to resume. The next socket goes to
+   * any node.
+   */
+  forget() {
+    this.welcomed(undefined);
+  }
+
   /** Gives the node its full time again, because the network changed. */
   hurry() {
     this.#until = null;

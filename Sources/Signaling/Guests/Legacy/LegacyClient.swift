@@ -54,8 +54,7 @@ public struct LegacyClient: Machine, Equatable, Sendable {
         identity = IdentityID.random(using: &context.random)
         (socket, framing) = (arrival.socket, arrival.framing)
         binding = context.newID()
-        home = context.project.makeSessionID(
-            mediaMode: context.rules.matchMediaMode, isPrivate: true, now: context.wallNow, using: &context.random)
+        home = context.makeSessionID(mediaMode: context.rules.matchMediaMode, isPrivate: true)
         context.tell(.session(home, .homeOpened(binding)))
         transmit(.initial(context.admission(to: home, .publisher, match: binding)), &context)
         context.tell(
