@@ -4,11 +4,14 @@ import RTC
 /// read together leave in fewer messages. A loop with little work reads immediately.
 struct WakeSlots: Equatable, Sendable {
     /// The minimum time between two reads of a busy loop. It delays a packet by about this time at most.
-    static let slot = MediaInterval.milliseconds(1)
+    static let slot = MediaInterval.milliseconds(2)
     /// The period over which wake-ups are counted.
     static let period = MediaInterval.milliseconds(100)
     /// The number of wake-ups in a period from which on a loop is busy: 500 a second, as many as ten speakers cause.
     static let busy = 50
+    /// The number of wake-ups in a period below which a busy loop is no longer busy. With slots, a loop wakes up at most 50 times in
+    /// a period.
+    static let stillBusy = 25
 
     private var isBusy = false
     private var wakeUps = 0
@@ -20,7 +23,7 @@ struct WakeSlots: Equatable, Sendable {
         if periodBegan.nanoseconds == .min { periodBegan = now }
         if now - periodBegan >= Self.period {
             // A loop that was idle for longer than a period was not busy in it.
-            isBusy = wakeUps >= Self.busy && now - periodBegan < Self.period * 2
+            isBusy = wakeUps >= (isBusy ? Self.stillBusy : Self.busy) && now - periodBegan < Self.period * 2
             (periodBegan, wakeUps) = (now, 0)
         }
         wakeUps += 1
