@@ -122,11 +122,11 @@ package final class BatchedDatagrams: DatagramIO {
                 if length <= longestDatagram { body(piece, source, arrivedAt) }
                 continue
             }
-            guard segment <= longestDatagram else { continue }
             counters.received &+= UInt64((length - 1) / segment)
             for start in stride(from: 0, to: length, by: segment) {
                 let datagram = UnsafeMutableRawBufferPointer(rebasing: piece[start..<min(start + segment, length)])
-                body(datagram, source, arrivedAt)
+                // The last one may be shorter than the others.
+                if datagram.count <= longestDatagram { body(datagram, source, arrivedAt) }
             }
         }
         return count
@@ -199,7 +199,8 @@ package final class PlainDatagrams: DatagramIO {
     package let burst = 1
     package let joins = false
     package private(set) var counters = DatagramCounters()
-    private let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: longestDatagram, alignment: 16)
+    /// One byte more than the longest datagram, so that one that was cut off is noticed.
+    private let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: longestDatagram + 1, alignment: 16)
 
     package init() {}
 
@@ -219,7 +220,9 @@ package final class PlainDatagrams: DatagramIO {
         counters.reads &+= 1
         counters.received &+= 1
         counters.receivedBytes &+= UInt64(count)
-        body(UnsafeMutableRawBufferPointer(rebasing: memory[..<count]), address, .monotonic)
+        if count <= longestDatagram {
+            body(UnsafeMutableRawBufferPointer(rebasing: memory[..<count]), address, .monotonic)
+        }
         return 1
     }
 

@@ -174,6 +174,36 @@ struct MediaSocketsTests {
         #expect(received.map(\.count) == expected.map(\.count) && received == expected)
     }
 
+    /// The ways to receive datagrams.
+    enum Receiving: CaseIterable { case pieces, batches, single }
+
+    @Test("a datagram after a too long one is read, also if the kernel has joined them", arguments: Receiving.allCases)
+    func afterTooLong(receiving: Receiving) throws {
+        let (sender, receiver) = (
+            try SocketOptions.datagram(TransportAddress(v4: 0x7f00_0001, port: 0)),
+            try SocketOptions.datagram(TransportAddress(v4: 0x7f00_0001, port: 0))
+        )
+        defer { for descriptor in [sender, receiver] { Foundation.close(descriptor) } }
+        if receiving == .pieces { try #require(SocketOptions.joinSegments(receiver)) }
+        let batched = try #require(BatchedDatagrams(probing: receiver, takesPieces: receiving == .pieces))
+        let io: any DatagramIO = receiving == .single ? PlainDatagrams() : batched
+        let port = try #require(SocketOptions.port(of: receiver))
+        let arena = DatagramArena(joins: batched.joins)
+        for size in [2049, 7, 3000, 2048] {
+            arena.prepare(size)?.initializeMemory(as: UInt8.self, repeating: 1)
+            arena.commit(size, on: Path(socket: 0, remote: TransportAddress(v4: 0x7f00_0001, port: port)))
+        }
+        #expect(batched.send(arena, on: [DatagramSocket(descriptor: sender, isIPv6: false)]) == 0)
+        var received: [Int] = []
+        for _ in 0..<4 where received.last != 2048 {
+            wait(for: [receiver])
+            _ = io.receive(DatagramSocket(descriptor: receiver, isIPv6: false)) { bytes, _, _ in
+                received.append(bytes.count)
+            }
+        }
+        #expect(received == [7, 2048])
+    }
+
     @Test("no other program can share the port")
     func alone() throws {
         let (sockets, listeners, port) = try open(["127.0.0.2"])

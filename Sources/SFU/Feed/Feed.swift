@@ -3,8 +3,9 @@ import RTC
 /// The packets of one encoding of a publisher's track, in order, and the most recent ones stored.
 ///
 /// A feed is the seam between the publisher's half and the subscribers' half of the router. The ingress fills it, and
-/// readers take packets from it. A stored packet never changes, because many subscribers read it. In the other
-/// direction goes only what subscribers demand, as state: `isWatched` and `keyframes`, and `FeedTrack.demand`.
+/// readers take packets from it. A stored packet never changes, because many subscribers read it. Only the padding after its
+/// payload may change. In the other direction goes only what subscribers demand, as state: `isWatched` and `keyframes`, and
+/// `FeedTrack.demand`.
 ///
 /// ```
 ///  publisher → ingress → Feed → egress → subscribers

@@ -39,8 +39,10 @@ struct FeedPacket {
     var payload: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: bytes[packet.payloadRange]) }
 
     /// Adds padding after the payload, up to a size in bytes. Does nothing if too few bytes may be overwritten. Padding with
-    /// which the packet arrived is replaced, because another node may have padded it. The bytes after the payload are those that
-    /// all readers of the track get, so a reader pads and sends before another one pads.
+    /// which the packet arrived is replaced, because another node may have padded it. All readers on this event loop have the same
+    /// bytes, so a reader pads and sends before another one pads.
+    ///
+    /// Only for video: in redundant audio, other copies follow the payload.
     mutating func pad(to size: Int) {
         let missing = size - packet.payloadRange.count
         let room = bytes.count - packet.payloadRange.upperBound + Int(spare)

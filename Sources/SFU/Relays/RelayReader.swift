@@ -93,7 +93,8 @@ final class RelayReader: FeedReader {
 
     // MARK: FeedReader
 
-    /// False although packets wait: a channel gets those that arrive after it has begun, so a keyframe that waits is not for others.
+    /// False although packets wait: a channel carries only what arrives after it has begun, so a keyframe that waits serves no later
+    /// subscriber.
     var holdsPackets: Bool { false }
 
     func receive(_ packet: FeedPacket, of feed: Feed, arrivedAt: MediaTime) {
@@ -129,7 +130,7 @@ final class RelayReader: FeedReader {
     }
 
     /// The packets that are missing until the next one were not sent to anybody.
-    func pause() { for channel in channels { channel?.numbers.begin() } }
+    func pause() { for case let channel? in channels { sender.beginPause(of: channel) } }
 
     func end() {
         stop()

@@ -148,8 +148,7 @@ final class RelaySender {
         if !isPaused { connection.send(report, ssrc: channel.ssrc) }
     }
 
-    /// Adds a packet to the next flush. Its memory must not change until then, so the channel holds at most what a media loop reads before
-    /// it flushes.
+    /// Adds a packet to the next flush. Its memory is valid until then. A channel holds at most what was read since the previous flush.
     func add(_ packet: FeedPacket, to channel: RelayChannel) {
         guard !isPaused else { return }
         if channel.pending.isEmpty { unflushed.append(channel) }
@@ -160,10 +159,19 @@ final class RelaySender {
     /// alternate with those for other nodes, so all of a relay are sent together, and audio, which is shorter, last.
     func flush() {
         guard !unflushed.isEmpty else { return }
-        for kind in [MediaKind.video, .audio] {
-            for channel in unflushed where channel.feed?.track.kind == kind { flush(channel) }
-        }
+        flush(.video)
+        flush(.audio)
         unflushed.removeAll(keepingCapacity: true)
+    }
+
+    private func flush(_ kind: MediaKind) {
+        for channel in unflushed where channel.feed?.track.kind == kind { flush(channel) }
+    }
+
+    /// No packets of a channel follow for a while. Those that wait are sent first, because they precede the pause.
+    func beginPause(of channel: RelayChannel) {
+        flush(channel)
+        channel.numbers.begin()
     }
 
     private func flush(_ channel: RelayChannel) {

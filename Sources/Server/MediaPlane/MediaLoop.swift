@@ -32,10 +32,6 @@ final class MediaLoop: MediaSink {
     /// Maximum delay of the router's tick if no packet wakes the loop earlier. The delay saves wake-ups, each of
     /// which costs more than the work of a tick.
     private static let tickSlack = MediaInterval.milliseconds(10)
-    /// How many datagrams are passed to the router between two flushes, at most.
-    private static let longestBurst = 64
-    /// The number of datagrams of a socket after which other sockets are read.
-    private static let longestRead = 512
     /// The first tag for TCP connections. Lower tags are UDP sockets and listeners.
     private static let firstConnection: UInt32 = 1 << 16
     private static let wakeTag: UInt32 = .max
@@ -209,25 +205,19 @@ final class MediaLoop: MediaSink {
 
     // MARK: UDP
 
-    /// Reads until the socket is empty, or until `longestRead` datagrams were read, so that other sockets get their turn.
-    /// Stops earlier if the router has more work.
+    /// Reads until the socket is empty or its turn is over. Stops earlier if the router has more work.
     private func read(_ index: UInt32, _ router: Router) {
         hasRead = true
         let socket = sockets[Int(index)]
-        var (total, unflushed) = (0, 0)
-        while total < Self.longestRead {
+        var turn = ReadTurn()
+        while true {
             let now = now
             let count = io.receive(socket) { datagram, source, arrivedAt in
                 router.receive(datagram, on: Path(socket: index, remote: source), now: now, arrivedAt: arrivedAt)
-                (total, unflushed) = (total + 1, unflushed + 1)
-                // The kernel may have joined many datagrams, more than a feed's readers keep until a flush.
-                guard unflushed == Self.longestBurst else { return }
-                router.flush(now: now)
-                unflushed = 0
+                if turn.passed() { router.flush(now: now) }
             }
             router.flush(now: now)
-            unflushed = 0
-            if count < io.burst || router.hasMore { break }
+            if !turn.continues(after: count, of: io.burst) || router.hasMore { break }
         }
         sendAll()
     }
