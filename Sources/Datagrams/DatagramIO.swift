@@ -74,6 +74,9 @@ private let longestDatagram = 2048
 package final class BatchedDatagrams: DatagramIO {
     /// The maximum size in bytes of several datagrams that the kernel has joined (UDP GRO).
     private static let longestPiece = 65_536
+    /// What makes the size of a buffer an odd number of cache lines. The beginnings of all buffers would otherwise share a few sets of the
+    /// processor's caches, and evict each other.
+    private static let stagger = 64
 
     package let burst: Int
     package let joins: Bool
@@ -90,7 +93,7 @@ package final class BatchedDatagrams: DatagramIO {
     package init?(probing socket: Int32, takesPieces: Bool = false) {
         self.takesPieces = takesPieces
         burst = takesPieces ? 32 : 64
-        let size = takesPieces ? Self.longestPiece : longestDatagram
+        let size = (takesPieces ? Self.longestPiece : longestDatagram) + Self.stagger
         guard let batch = confab_batch_make(UInt32(burst), UInt32(size)),
             let sends = confab_sends_make(UInt32(Self.sendsAtOnce))
         else { return nil }

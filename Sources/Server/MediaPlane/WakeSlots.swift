@@ -7,11 +7,11 @@ struct WakeSlots: Equatable, Sendable {
     static let slot = MediaInterval.milliseconds(2)
     /// The period over which wake-ups are counted.
     static let period = MediaInterval.milliseconds(100)
-    /// The number of wake-ups in a period from which on a loop is busy: 500 a second, as many as ten speakers cause.
-    static let busy = 50
-    /// The number of wake-ups in a period below which a busy loop is no longer busy. With slots, a loop wakes up at most 50 times in
-    /// a period.
-    static let stillBusy = 25
+    /// The number of wake-ups in a period from which on a loop is busy: 250 a second, as many as three or four publishers cause.
+    static let busy = 25
+    /// The number of wake-ups in a period below which a busy loop is no longer busy. With slots, the packets that wake a loop 250
+    /// times a second wake it about 160 times.
+    static let stillBusy = 10
 
     private var isBusy = false
     private var wakeUps = 0
