@@ -39,7 +39,7 @@ struct WakeSlotsTests {
         #expect(slots.pause(at: now) == .zero)
         slots.woke(at: now)
         #expect(slots.pause(at: now) == WakeSlots.slot)
-        wake(every: .milliseconds(5), for: .seconds(1))
+        wake(every: .milliseconds(15), for: .seconds(1))
         slots.woke(at: now)
         #expect(slots.pause(at: now) == .zero)
     }
