@@ -1,5 +1,6 @@
 import CAllocations
 import RTC
+import TestSupport
 import Testing
 
 @testable import SFU
