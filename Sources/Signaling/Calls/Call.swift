@@ -338,7 +338,7 @@ struct Call: Machine, Equatable, Sendable {
 
     // MARK: Restart
 
-    /// Restores a stored call after a server restart. No device is connected yet. `StoredCall.restored` has already
+    /// Restores a stored call after a server restart. No device is connected yet. `Context.restored` has already
     /// converted `ringsUntil` and `acceptedAt` to the timers' clock, and chosen the session.
     private mutating func restore(_ stored: StoredCall, _ context: inout Context) {
         guard state == .new else { return }
@@ -398,22 +398,21 @@ extension Call.Side {
     )
 }
 
-extension StoredCall {
-    /// Returns the call as it continues on this node: with `ringsUntil` and `acceptedAt` converted to the timers' clock. Stored times
+extension Context {
+    /// Returns a stored call as it continues on this node: with `ringsUntil` and `acceptedAt` converted to the timers' clock. Stored times
     /// are times of the wall clock, which may be wrong when the server starts. Both results are therefore limited: the call never
     /// rings longer than a new call, and `acceptedAt` is never in the future.
     ///
     /// In a cluster, the call gets a new session. The place of the former one is free since the end of the life that made its id, and a
     /// client with a token of an application may have claimed it on any node. The session in storage stays the former one, because each
     /// node that continues the call makes another one.
-    func restored(_ context: inout Context) -> StoredCall {
-        let moment = context.moment
-        var call = self
-        call.ringsUntil = min(moment.time(atWall: ringsUntil), moment.now + context.rules.ringTimeout)
-        call.acceptedAt = acceptedAt.map { min(moment.time(atWall: $0), moment.now) }
-        if context.project.origin(of: session) != context.tag {
-            let mediaMode = context.project.mediaMode(of: session) ?? context.rules.callSessionMode
-            call.session = context.makeSessionID(mediaMode: mediaMode, isPrivate: true)
+    mutating func restored(_ stored: StoredCall) -> StoredCall {
+        var call = stored
+        call.ringsUntil = min(moment.time(atWall: stored.ringsUntil), now + rules.ringTimeout)
+        call.acceptedAt = stored.acceptedAt.map { min(moment.time(atWall: $0), now) }
+        if project.origin(of: stored.session) != tag {
+            let mediaMode = project.mediaMode(of: stored.session) ?? rules.callSessionMode
+            call.session = makeSessionID(mediaMode: mediaMode, isPrivate: true)
         }
         return call
     }

@@ -176,7 +176,7 @@ extension Hub {
             for session in ended.sorted(by: { $0.text < $1.text }) { context.tell(.session(session, .projectDeleted)) }
         case .diskMeasured(let disk): context.freeDisk.measured(disk)
         case .restored(let stored, let caller, let callee):
-            let call = stored.restored(&context)
+            let call = context.restored(stored)
             for (identity, record) in [(call.caller, caller), (call.callee, callee)] {
                 context.tell(.person(identity, .lookedUp(record)))
                 context.tell(.person(identity, .call(.restored(call))))

@@ -37,7 +37,7 @@ public struct Contact: Hashable, Sendable {
 }
 
 /// A call in progress, stored so that it survives a server restart. Its times are times of the wall clock, except in
-/// the result of `restored(_:)`.
+/// the result of `Context.restored(_:)`.
 public struct StoredCall: Hashable, Sendable {
     public var id: CallID
     public var session: SessionID
