@@ -7,8 +7,8 @@ public struct PlaceKey: Hashable, Sendable, CustomStringConvertible {
         case person
         /// A room with its session, by name.
         case room
-        /// A session that people join with tokens of an application, by a hash of its id. Those that a node made for a room, match, call
-        /// or legacy client have an ``origin``.
+        /// A session that people join with tokens of an application, by a hash of its id. The session of a room, match, call or
+        /// legacy client has an ``origin``.
         case session
         /// The pool of strangers who found nobody on their own node.
         case hall

@@ -1,5 +1,5 @@
-// Release objects of the application, and those that hold such objects, outside the lock: their `deinit` may call the
-// SDK, and taking the same lock again ends the process. So return from `withLock` what it removes from the value.
+// Objects of the application, and objects that hold them, must be released outside the lock. Their `deinit` may call the
+// SDK, and taking the same lock again crashes the process. So return removed objects from `withLock`.
 
 #if canImport(Darwin)
 import os

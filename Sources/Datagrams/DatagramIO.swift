@@ -74,8 +74,8 @@ private let longestDatagram = 2048
 package final class BatchedDatagrams: DatagramIO {
     /// The maximum size in bytes of several datagrams that the kernel has joined (UDP GRO).
     private static let longestPiece = 65_536
-    /// What makes the size of a buffer an odd number of cache lines. The beginnings of all buffers would otherwise share a few sets of the
-    /// processor's caches, and evict each other.
+    /// Extra bytes that make the size of a buffer an odd number of cache lines. Otherwise the beginnings of all buffers would map to a few
+    /// sets of the processor's caches, and evict each other.
     private static let stagger = 64
 
     package let burst: Int
@@ -121,14 +121,14 @@ package final class BatchedDatagrams: DatagramIO {
             let piece = UnsafeMutableRawBufferPointer(start: confab_batch_bytes(batch, index), count: length)
             let segment = takesPieces ? Int(confab_batch_segment(batch, index)) : 0
             guard segment > 0, segment < length else {
-                // Without pieces, the kernel has cut off what is too long, and `confab_batch_length` returned 0.
+                // A datagram that did not fit into the buffer has length 0, but the buffer is longer than `longestDatagram`.
                 if length <= longestDatagram { body(piece, source, arrivedAt) }
                 continue
             }
             counters.received &+= UInt64((length - 1) / segment)
             for start in stride(from: 0, to: length, by: segment) {
                 let datagram = UnsafeMutableRawBufferPointer(rebasing: piece[start..<min(start + segment, length)])
-                // The last one may be shorter than the others.
+                // Check each datagram, because the last one may be shorter than `segment`.
                 if datagram.count <= longestDatagram { body(datagram, source, arrivedAt) }
             }
         }
@@ -202,7 +202,7 @@ package final class PlainDatagrams: DatagramIO {
     package let burst = 1
     package let joins = false
     package private(set) var counters = DatagramCounters()
-    /// One byte more than the longest datagram, so that one that was cut off is noticed.
+    /// One byte longer than the longest datagram, so that longer ones are detected.
     private let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: longestDatagram + 1, alignment: 16)
 
     package init() {}

@@ -144,7 +144,7 @@ public final class Router {
         // The other loops can start while this one forwards.
         pipes.commit()
         pipes.receive(streams, now: now) { receive($1, from: $0, now: now) }
-        // First, because these packets have a longer way to their subscribers.
+        // Relays come first, because their packets take longer to reach subscribers.
         relays.forward()
         egress.flush(now: now)
         // Before keyframes are requested: an encoding that is demanded only now gets its SSRC.

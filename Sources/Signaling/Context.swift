@@ -201,8 +201,9 @@ extension Context {
     }
 
     /// Returns the id of a new session of a room, match, call or legacy client, which begins on this node. In a cluster, the id contains
-    /// the node's tag, which leaves few random bytes. So each id has another time: two chats must never share a session. The time is ahead
-    /// of the clock after more than a thousand sessions a second, or after the clock was corrected. Nothing reads it.
+    /// the node's tag, which leaves few random bytes. So each id has a different time, because two chats must never share a session. The
+    /// time runs ahead of the clock if the node makes more than a thousand sessions a second, or if the clock is set back. It has no other
+    /// use.
     mutating func makeSessionID(mediaMode: MediaMode, relayedOnly: Bool = false, isPrivate: Bool = false) -> SessionID {
         var madeAt = wallNow
         if tag != nil {

@@ -165,8 +165,8 @@ public struct Rules: Equatable, Sendable {
     public var placeWait: Duration = .seconds(2)
     /// How long a client that asked for a node that does not answer waits on another one until the life of that node is over.
     public var lostNodeWait: Duration = .seconds(5)
-    /// How long a client that asked for a node that drains may be idle there. It was redirected because of a room, session or call, and
-    /// requests it at once. The node of its earlier connection may take ``placeWait`` to release its person.
+    /// How long a client that asked for a draining node may be idle there. It was redirected to a room, session or call, and joins it
+    /// immediately, but its previous node may take ``placeWait`` to release its person.
     public var newcomerWait: Duration = .seconds(5)
     /// How often the node of a client that waits asks the registry again.
     public var placeRetry: Duration = .milliseconds(200)

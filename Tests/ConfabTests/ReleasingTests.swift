@@ -16,7 +16,7 @@ private final class Probe: LocalMedia, RemoteMedia, VideoSource {
     init(video: (any VideoSource)? = nil, _ released: @escaping @Sendable () -> Void = {}) {
         (self.video, self.released) = (video, released)
     }
-    /// Runs `body` when it is released, and counts that.
+    /// Runs `body` when it is released, and increments `count`.
     convenience init(_ count: LockedValue<Int>, _ body: @escaping @Sendable () -> Void) {
         self.init {
             body()

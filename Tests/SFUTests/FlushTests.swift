@@ -229,7 +229,7 @@ struct FlushTests {
         }
     }
 
-    @Test("padding with which a packet arrived is replaced")
+    @Test("padding that a packet arrived with is replaced")
     func arrivedPadding() throws {
         var memory = Self.packet + [0, 2, 0xee, 0xee]
         memory[0] |= 0x20

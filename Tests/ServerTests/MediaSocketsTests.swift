@@ -146,7 +146,7 @@ struct MediaSocketsTests {
     }
 
     @Test(
-        "datagrams that are sent in one message are read one by one, and too long ones are ignored",
+        "datagrams that are sent in one message are read one by one, and those that are too long are ignored",
         arguments: [true, false])
     func pieces(takesPieces: Bool) throws {
         let (sender, receiver) = (
@@ -177,7 +177,7 @@ struct MediaSocketsTests {
     /// The ways to receive datagrams.
     enum Receiving: CaseIterable { case pieces, batches, single }
 
-    @Test("a datagram after a too long one is read, also if the kernel has joined them", arguments: Receiving.allCases)
+    @Test("a datagram after a too long one is read, even if the kernel has joined them", arguments: Receiving.allCases)
     func afterTooLong(receiving: Receiving) throws {
         let (sender, receiver) = (
             try SocketOptions.datagram(TransportAddress(v4: 0x7f00_0001, port: 0)),

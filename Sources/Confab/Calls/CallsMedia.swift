@@ -39,7 +39,7 @@ final class CallsMedia: Sendable {
         }
         for membership in memberships { membership.publish(own) }
         if let former, wasCaptured { Task { await former.stop() } }
-        // Release the former media outside the lock.
+        // Release the previous media outside the lock.
         withExtendedLifetime(former) {}
     }
 

@@ -379,7 +379,7 @@ final class SessionMembership: Sendable {
             return (media + (arrival == former?.arrival ? [] : arrival.map { [.shows($0)] } ?? []), former)
         }
         for news in news { tell(news) }
-        // Release the former video outside the lock.
+        // Release the previous video outside the lock.
         withExtendedLifetime(former) {}
     }
 

@@ -58,7 +58,7 @@ final class RoomMedia: Sendable {
             return (state.membership, state.own)
         }
         membership?.publish(own)
-        // Release the former media outside the lock.
+        // Release the previous media outside the lock.
         withExtendedLifetime(former) {}
     }
 

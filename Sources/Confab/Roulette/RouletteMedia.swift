@@ -52,7 +52,7 @@ final class RouletteMedia: Sendable {
         }
         membership?.publish(own)
         if let former, wasCaptured { Task { await former.stop() } }
-        // Release the former media outside the lock.
+        // Release the previous media outside the lock.
         withExtendedLifetime(former) {}
     }
 

@@ -177,7 +177,7 @@ final class Subscription: Sendable {
             return (state.update(peer, of: stream), former)
         }
         if let event { events.send(event) }
-        // Release the former tracks outside the lock.
+        // Release the previous tracks outside the lock.
         withExtendedLifetime(former) {}
     }
 

@@ -117,7 +117,7 @@ extension SessionMedia {
             let former = state.isEnded ? nil : state.tracks.updateValue(track, forKey: kind)
             return (state.volume, former)
         }
-        // Release the former track outside the lock.
+        // Release the previous track outside the lock.
         withExtendedLifetime(former) {}
         if kind == .audio, volume != 1 { Task { await track.media.setVolume(volume) } }
     }

@@ -4,7 +4,7 @@ import RTC
 ///
 /// A feed is the seam between the publisher's half and the subscribers' half of the router. The ingress fills it, and
 /// readers take packets from it. A stored packet never changes, because many subscribers read it. Only the padding after its
-/// payload may change. In the other direction goes only what subscribers demand, as state: `isWatched` and `keyframes`, and
+/// payload may change. Only the subscribers' demand goes in the other direction, as state: `isWatched` and `keyframes`, and
 /// `FeedTrack.demand`.
 ///
 /// ```

@@ -38,9 +38,9 @@ struct FeedPacket {
 
     var payload: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: bytes[packet.payloadRange]) }
 
-    /// Adds padding after the payload, up to a size in bytes. Does nothing if too few bytes may be overwritten. Padding with
-    /// which the packet arrived is replaced, because another node may have padded it. All readers on this event loop have the same
-    /// bytes, so a reader pads and sends before another one pads.
+    /// Adds padding after the payload, up to a size in bytes. Does nothing if too few bytes may be overwritten. Replaces padding that
+    /// the packet arrived with, because another node may have added it. All readers on this event loop share the bytes, so each
+    /// reader must pad and send before the next one pads.
     ///
     /// Only for video: in redundant audio, other copies follow the payload.
     mutating func pad(to size: Int) {

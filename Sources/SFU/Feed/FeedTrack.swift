@@ -106,7 +106,7 @@ final class FeedTrack {
         needsSelection = true
     }
 
-    /// Whether packets wait in a reader until the flush, also for subscribers that begin meanwhile.
+    /// Whether packets wait in a reader until the flush, which also sends them to subscribers that start before it.
     var holdsPackets: Bool { readers.contains { $0.holdsPackets } }
 
     func codecIndex(_ payloadType: UInt8) -> Int? {
@@ -168,8 +168,8 @@ protocol FeedSource: AnyObject {
 /// What reads a track's feeds, for example the subscribers of one event loop. A reader does not know where the packets
 /// come from, and their source does not know who reads them.
 protocol FeedReader: AnyObject {
-    /// Whether packets wait in the reader until the flush, also for subscribers that begin meanwhile. If so, the reader calls
-    /// `KeyframeRequests.passed` after the flush.
+    /// Whether packets wait in the reader until the flush, which also sends them to subscribers that start before it. If so, the
+    /// reader calls `KeyframeRequests.passed` after the flush.
     var holdsPackets: Bool { get }
     /// Takes a packet, or drops it if too many wait. The memory of its bytes is valid until the next flush.
     func receive(_ packet: FeedPacket, of feed: Feed, arrivedAt: MediaTime)

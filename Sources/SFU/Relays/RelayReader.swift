@@ -93,8 +93,8 @@ final class RelayReader: FeedReader {
 
     // MARK: FeedReader
 
-    /// False although packets wait: a channel carries only what arrives after it has begun, so a keyframe that waits serves no later
-    /// subscriber.
+    /// False although packets wait: a channel carries only packets that arrive after it has begun, so a waiting keyframe is not sent on
+    /// channels that begin later.
     var holdsPackets: Bool { false }
 
     func receive(_ packet: FeedPacket, of feed: Feed, arrivedAt: MediaTime) {

@@ -148,15 +148,16 @@ final class RelaySender {
         if !isPaused { connection.send(report, ssrc: channel.ssrc) }
     }
 
-    /// Adds a packet to the next flush. Its memory is valid until then. A channel holds at most what was read since the previous flush.
+    /// Adds a packet to the next flush. Its memory is valid until then. A channel holds only packets that arrived since the previous flush.
     func add(_ packet: FeedPacket, to channel: RelayChannel) {
         guard !isPaused else { return }
         if channel.pending.isEmpty { unflushed.append(channel) }
         channel.pending.append(packet)
     }
 
-    /// Sends the packets that have arrived since the previous flush. Consecutive packets of one size cost much less than packets that
-    /// alternate with those for other nodes, so all of a relay are sent together, and audio, which is shorter, last.
+    /// Sends the packets that have arrived since the previous flush. The kernel takes consecutive packets of equal size to one
+    /// destination in one message, which costs much less. So all packets of a relay are sent together, and audio, whose packets are
+    /// shorter, comes last.
     func flush() {
         guard !unflushed.isEmpty else { return }
         flush(.video)
@@ -168,7 +169,7 @@ final class RelaySender {
         for channel in unflushed where channel.feed?.track.kind == kind { flush(channel) }
     }
 
-    /// No packets of a channel follow for a while. Those that wait are sent first, because they precede the pause.
+    /// Begins a pause, in which no packets of the channel arrive. Sends the waiting packets first, because they precede the pause.
     func beginPause(of channel: RelayChannel) {
         flush(channel)
         channel.numbers.begin()

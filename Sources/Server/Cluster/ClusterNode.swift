@@ -191,7 +191,8 @@ final class ClusterNode: MachinePlaces {
         schedule()
     }
 
-    /// Lets people who are idle go to other nodes, again and again while this node is being taken out of service.
+    /// Passes what an operator has requested to the rules, repeatedly while this node is out of service, so that they send idle clients
+    /// to other nodes.
     private func drain() {
         guard acts else { return }
         let condition = requestedCondition()

@@ -61,7 +61,8 @@ extension Gateway {
 
     private func handleDrainTimeout() {
         guard nodeDrain.handleTimeout(now: runner.now) else { return scheduleDrainEnd() }
-        // The rules must know this before clients come back, which takes milliseconds: they send them to other nodes of a cluster.
+        // Notify the rules before clients reconnect, which takes only milliseconds. In a cluster, the rules then refuse these clients, so
+        // that they connect to other nodes.
         runner.submit(.service(requestedCondition))
         let connections = registeredConnections
         logger.notice("Drained: disconnecting everyone", metadata: ["connections": "\(connections.count)"])

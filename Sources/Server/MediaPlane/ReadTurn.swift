@@ -1,15 +1,15 @@
-/// How much a media loop reads from a socket before other sockets get their turn, and when it flushes meanwhile.
+/// Decides how much a media loop reads from one socket before it reads from others, and when it flushes in between.
 ///
-/// It reads batches of messages. A message is one datagram, or several that the kernel has joined (UDP GRO).
+/// The loop reads batches of messages. A message is one datagram, or several that the kernel has joined (UDP GRO).
 struct ReadTurn {
-    /// The maximum number of datagrams that are passed to the router between two flushes. A batch can contain many more, but a
-    /// feed's readers keep only some hundred packets until a flush.
+    /// The maximum number of datagrams that are passed to the router between two flushes. A batch can contain many more, but until
+    /// a flush, a feed's readers keep only a few hundred packets (`Fanout.maxPending`).
     static let longestBurst = 64
-    /// The number of datagrams after which other sockets are read. The batch in which it is reached is still read to its end.
+    /// The number of datagrams after which the turn ends. The batch that reaches it is still read to its end.
     static let longestRead = 512
 
     private var left = longestRead
-    /// The number of datagrams in the present batch.
+    /// The number of datagrams in the current batch.
     private var datagrams = 0
 
     /// Records that a datagram was passed to the router.

@@ -7,10 +7,10 @@ struct WakeSlots: Equatable, Sendable {
     static let slot = MediaInterval.milliseconds(2)
     /// The period over which wake-ups are counted.
     static let period = MediaInterval.milliseconds(100)
-    /// The number of wake-ups in a period from which on a loop is busy: 250 a second, as many as three or four publishers cause.
+    /// The number of wake-ups in a period that makes a loop busy: 250 a second, about as many as three or four publishers cause.
     static let busy = 25
-    /// The number of wake-ups in a period below which a busy loop is no longer busy. With slots, the packets that wake a loop 250
-    /// times a second wake it about 160 times.
+    /// The minimum number of wake-ups in a period for a busy loop to stay busy. It is lower than `busy`, because a loop that reads in
+    /// slots wakes up less often: packets that caused 250 wake-ups a second then cause about 160.
     static let stillBusy = 10
 
     private var isBusy = false

@@ -76,8 +76,8 @@ extension StoredCall {
 
 extension SQLTransaction {
     func logCall(_ record: CallRecord, of owner: IdentityID, limit: Int) throws {
-        // Two nodes may log the same missed call: that of the callee, when the call's node is lost, and the one that continues the call. A
-        // device may have shown it meanwhile.
+        // Two nodes may log the same missed call: the callee's node, when the call's node is lost, and the node that continues the call.
+        // Keep the first record, because the callee may have seen it in the meantime.
         if record.outcome == .missed {
             let logged = try rows(
                 "SELECT call FROM callLog WHERE owner = ? AND call = ? AND outcome = ?",

@@ -48,7 +48,7 @@ struct Call: Machine, Equatable, Sendable {
     /// Whether the call is in storage.
     private var isStored = false
     /// When the callee has missed a restored call; nil if the callee's devices ring, or may still ring. The call ends at this time, but not
-    /// before the caller has reconnected, so that the caller learns how it ended. A callee whose list has the call already ignores the end.
+    /// before the caller has reconnected, so that the caller learns how it ended. A callee whose list already has the call ignores its end.
     private var missedAt: Timestamp?
     /// The time by which absent devices must reconnect after a server restart; nil if none is absent, or if the server
     /// was not restarted during the call.
@@ -319,8 +319,8 @@ struct Call: Machine, Equatable, Sendable {
             at: placedAt, duration: duration, isSeen: false)
     }
 
-    /// Handles the loss of the callee's node, or of letters between it and this one. A ringing call ends, and the callee has missed it, on
-    /// whichever node they are now. In an answered call, the callee must connect to this node in time, as after a restart.
+    /// Handles the loss of the callee's node, or of letters between it and this one. A ringing call ends, and is reported as missed to
+    /// the callee, whichever node they are on now. In an answered call, the callee must connect to this node in time, as after a restart.
     private mutating func nodeLost(_ node: NodeTag, _ context: inout Context) {
         guard callee.node == node else { return }
         switch state {
@@ -403,9 +403,9 @@ extension Context {
     /// are times of the wall clock, which may be wrong when the server starts. Both results are therefore limited: the call never
     /// rings longer than a new call, and `acceptedAt` is never in the future.
     ///
-    /// In a cluster, the call gets a new session. The place of the former one is free since the end of the life that made its id, and a
-    /// client with a token of an application may have claimed it on any node. The session in storage stays the former one, because each
-    /// node that continues the call makes another one.
+    /// In a cluster, the call gets a new session. When the life that made the previous session's id ended, the place of that session became
+    /// free, and a client with a token of an application may have claimed it on any node. Storage keeps the original session, because each
+    /// node that continues the call makes a new one anyway.
     mutating func restored(_ stored: StoredCall) -> StoredCall {
         var call = stored
         call.ringsUntil = min(moment.time(atWall: stored.ringsUntil), now + rules.ringTimeout)

@@ -27,10 +27,10 @@ struct Clients: Sendable {
         clients.contains(id) || resources.contains(id) || legacyClients.contains(id) || perchClients.contains(id)
     }
 
-    /// Returns the native clients that are in no room, session, chat or call, in a fixed order. All devices of a person are on one node,
-    /// so the clients of a person with a client in one of these are not among them.
+    /// Returns the native clients that are in no room, session, chat or call, in a fixed order. Leaves out all clients of a person who has
+    /// a client in one of these, because all devices of a person are on one node.
     ///
-    /// - Parameter staying: other people whose clients are not among them.
+    /// - Parameter staying: other people whose clients are left out.
     func idle(except staying: Set<IdentityID>) -> [ConnectionID] {
         var staying = staying
         clients.forEach { if $0.isBusy { staying.insert($0.identity) } }

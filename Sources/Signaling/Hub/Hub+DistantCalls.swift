@@ -43,13 +43,13 @@ extension Hub {
         context.tell(.person(id, .call(.asked(offer))))
     }
 
-    /// Handles a missed call of another node than the one that has posted it: the callee has moved, or the call's node is lost and another
-    /// one has continued the call.
+    /// Handles a missed call that was not posted by the call's own node: either the callee has moved, or the call's node is lost and
+    /// another one has continued the call.
     mutating func receivedMissed(_ end: CallEnd, _ id: IdentityID) {
         guard let own = context.tag, end.isMissed, !end.record.call.isOn(own) else {
             return context.figures.unexpectedLetters += 1
         }
-        // While the person is in the call, only its own node ends it, or the loss of that node.
+        // While the person is in the call, only the call's node, or the loss of that node, ends it.
         guard people.read(id, { $0.calls[end.record.call] == nil }) != false else { return }
         context.tell(.person(id, .call(.over(end))))
     }

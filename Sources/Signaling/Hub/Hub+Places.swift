@@ -276,8 +276,8 @@ extension Hub {
 // MARK: - Draining
 
 extension Hub {
-    /// If this node is about to stop, releases what belongs to nobody in particular, and sends idle clients away. Rooms, calls and chats
-    /// continue.
+    /// If this node is about to stop, releases the hall, the directory and the device codes, and sends idle clients away. Rooms, calls and
+    /// chats continue.
     mutating func changeService(to condition: NodeCondition) {
         guard places != nil else { return }
         places?.change(to: condition)
@@ -290,15 +290,15 @@ extension Hub {
         }
         if condition == .drained { closeEmptyRooms() }
         let newcomers = places?.idleNewcomers(now: context.now) ?? []
-        // Other nodes would redirect people with a call back to this one, also if it still rings.
+        // Other nodes would redirect people with a call back to this one, even if the call is still ringing.
         let inCalls = Set(people.ids { !$0.calls.isEmpty })
         for client in clients.idle(except: inCalls) where !newcomers.contains(client) {
             context.tell(.client(client, .expel(.serverStops, .serviceRestart)))
         }
     }
 
-    /// Ends the rooms whose people this node has just disconnected, so that they can open again on other nodes at once. Persistent rooms
-    /// stay in storage.
+    /// Ends the rooms whose people this node has disconnected, so that they can open on other nodes at once. Persistent rooms stay in
+    /// storage.
     private mutating func closeEmptyRooms() {
         for room in rooms.ids(where: { $0.roster.isEmpty }).sorted() {
             context.tell(.room(room, .placeLost(.serverStops)))

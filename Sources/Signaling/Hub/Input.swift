@@ -98,9 +98,9 @@ public enum Input: Equatable, Sendable {
     case placesUnavailable(PlaceKey)
     /// Another node has a place that this node had claimed, because the registry had forgotten it.
     case lostPlace(PlaceKey)
-    /// What an operator has requested of this node: `serving`, `draining` or `drained`. Unless the node serves, the shell sends this every
-    /// second: idle clients are sent to other nodes, and this node claims no places. While it is `draining`, it admits clients that ask
-    /// for it.
+    /// What an operator has requested of this node: `serving`, `draining` or `drained`. Unless it is `serving`, the shell sends this
+    /// every second. Idle clients are then sent to other nodes, and this node claims no places. Exception: while it is `draining`, it
+    /// admits clients that ask for it, and claims the places of their people.
     case service(NodeCondition)
     /// How many clients the other nodes had, and how many people waited there, when they last published it.
     case othersCounted(ClientCounts)

@@ -63,7 +63,7 @@ struct Places: Sendable {
     private static let maxWaiting = 20_000
     /// Maximum number of letters that can be posted and wait for one place, for example while Redis is away. Only the person's
     /// contacts send such letters. There are three kinds, and one of each kind waits for each contact (`Letter.replaces`). A few missed
-    /// calls may come in addition.
+    /// calls can be added to these.
     private static func maxTraveling(_ rules: Rules) -> Int { 3 * rules.maxContacts }
     /// The pause before the registry is asked again for letters that can be posted.
     private static let pause = Duration.seconds(2)
@@ -102,8 +102,8 @@ struct Places: Sendable {
 
     // MARK: Draining
 
-    /// Whether this node is about to stop, so that it claims no more places. While it is `draining`, it still claims those of people who
-    /// ask for it: they were redirected to what is here, or could not resume.
+    /// Whether this node is about to stop, so that it claims no more places. While it is `draining`, it still claims the places of people
+    /// whose clients ask for it: they were redirected to a room, session or call here, or could not resume.
     var isDraining: Bool { condition != .serving }
 
     mutating func change(to condition: NodeCondition) {
@@ -119,7 +119,7 @@ struct Places: Sendable {
         }
     }
 
-    /// Whether this node is to claim the machine's place, because a letter that waits claims it.
+    /// Whether this node should claim the machine's place: a waiting letter needs it, and this node may claim places for that letter.
     func claims(_ machine: PlacedMachine) -> Bool {
         questions[machine]?.waiting.contains { $0.claims && admits($0) } ?? false
     }
@@ -133,7 +133,7 @@ struct Places: Sendable {
         if condition == .draining, name == tag.nodeName { newcomers[client] = until }
     }
 
-    /// Returns the clients that may be idle now although this node drains.
+    /// Returns the clients that may still be idle, although this node drains.
     mutating func idleNewcomers(now: Timestamp) -> Set<ConnectionID> {
         newcomers = newcomers.filter { $0.value > now }
         return Set(newcomers.keys)

@@ -144,6 +144,6 @@ public struct CallEnd: Equatable, Sendable {
     /// is logged.
     public var into: CallID?
 
-    /// Whether the person has missed the call. Their list must show it, whichever node they are on.
+    /// Whether the person has missed the call. If so, their list must show it, whichever node they are on.
     var isMissed: Bool { record.direction == .incoming && record.outcome == .missed }
 }

@@ -13,8 +13,8 @@ extension Project {
     private static let resolutionShift: UInt8 = 3
     /// The session may never be recorded.
     private static let unrecordedFlag: UInt8 = 64
-    /// The first random bytes are replaced by the tag of the node that made the id. The caller makes sure that no other id of this node
-    /// has the same time.
+    /// The first random bytes are replaced by the tag of the node that made the id. The caller must not make two ids of one node with the
+    /// same time.
     private static let originFlag: UInt8 = 128
     private static let tagBytes = 5
 

@@ -32,8 +32,8 @@ struct NodeChoice: Equatable, Sendable {
     /// - Parameter node: the node that sent its welcome; nil if the server has no nodes.
     mutating func welcomed(by node: String?) { (home, wanted, deadline) = (node, node, nil) }
 
-    /// Forgets the node of the last welcome, because it has sent this client away and keeps no connection to resume. The next socket goes
-    /// to any node.
+    /// Forgets the node of the last welcome, because it has sent this client away and keeps no connection to resume. The next socket can
+    /// go to any node.
     mutating func forget() { (home, wanted, deadline) = (nil, nil, nil) }
 
     /// Gives the wanted node its full time again, because the network changed.

@@ -41,7 +41,7 @@ struct RelayFlushTests {
         }
     }
 
-    @Test("packets of a frame that are shorter by a byte are padded for the other node, and again for its subscribers")
+    @Test("packets of a frame that are a byte shorter are padded for the other node, and again for its subscribers")
     func equalSizes() throws {
         let room = try SimulatedRoom(nodes: 2)
         let clients = try room.clients(2)
@@ -71,7 +71,7 @@ struct RelayFlushTests {
     }
 
     @Test(
-        "packets that the publisher repeats reach the other node, together with those that follow",
+        "packets that the publisher retransmits reach the other node, together with those that follow",
         arguments: 1...3 as ClosedRange<UInt64>)
     func recovered(seed: UInt64) throws {
         let room = try SimulatedRoom(seed: seed, nodes: 2)

@@ -42,7 +42,7 @@ struct RelayPendingTests {
 
         deinit { bytes.deallocate() }
 
-        /// A packet arrives.
+        /// Delivers a packet to the feed.
         func pass(_ sequence: Int64) {
             feed.pass(
                 FeedPacket(
@@ -70,7 +70,7 @@ struct RelayPendingTests {
         #expect(track.sent == [first, first &+ 1, first &+ 2, first &+ 4])
     }
 
-    @Test("packets of a former source or codec are dropped", arguments: [MediaKind.audio, .video])
+    @Test("packets of a previous source or codec are dropped", arguments: [MediaKind.audio, .video])
     func dropped(kind: MediaKind) throws {
         let track = try SilentTrack(kind)
         track.pass(1_000_000)
@@ -88,7 +88,7 @@ struct RelayPendingTests {
     }
 
     @Test(
-        "they allocate nothing",
+        "adding and sending them allocates nothing",
         .enabled(if: confab_counts_allocations() != 0, "a sanitizer or another C library uses its own allocator"),
         arguments: [MediaKind.audio, .video])
     func allocations(kind: MediaKind) throws {

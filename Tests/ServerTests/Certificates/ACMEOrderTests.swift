@@ -131,7 +131,7 @@ import Wire
         #expect(authority.requests.filter { $0 == "new-nonce" }.count == 1)
     }
 
-    @Test("an order succeeds although nonces of many of its requests are refused")
+    @Test("an order succeeds even if nonces of many of its requests are refused")
     func manyBadNonces() throws {
         var authority = try FakeAuthority()
         let refusals = Array(repeating: FakeAuthority.problem(400, "badNonce", "old nonce"), count: 4)

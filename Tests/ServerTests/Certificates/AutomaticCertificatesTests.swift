@@ -35,8 +35,8 @@ struct AutomaticCertificatesTests {
         return (client, try Certificate(derEncoded: try certificate.toDERBytes()))
     }
 
-    /// Waits until the authority has issued `count` certificates, so that the clients that look for the last one are few and stay
-    /// below the server's limits. If an attempt fails, the next one comes after a minute.
+    /// Waits until the authority has issued `count` certificates, before clients connect to see the last one. Polling with connections
+    /// could exceed the server's limits, because the server waits a minute after a failed attempt.
     private static func waitForCertificates(_ count: Int, _ log: LogLines) async throws {
         try await eventually {
             log.all.count { $0.contains("issued a certificate") } >= count ? nil : "\(log.all.suffix(5))"

@@ -5,7 +5,7 @@ import Wire
 
 @testable import Signaling
 
-/// Clients that are redirected to a node that an operator takes out of service.
+/// Clients that connect to a node that an operator takes out of service.
 @Suite struct DrainingTests {
     private struct House: SpanningRooms {
         let world = ClusterWorld(nodes: 3) { $0.routesMedia = true }
@@ -125,7 +125,7 @@ import Wire
         #expect(house.world.registry.places.isEmpty)
     }
 
-    @Test func aClientThatAsksForTheNodeAndDoesNothingIsSentAwayAfterSomeSeconds() {
+    @Test func aClientThatAsksForTheNodeAndJoinsNothingIsSentAwayAfterFiveSeconds() {
         house.drain()
         let guest = house.guest(at: "n1")
         house.world.pass(.seconds(4))

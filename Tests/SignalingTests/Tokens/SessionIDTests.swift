@@ -106,7 +106,7 @@ import Wire
         #expect(Set(ids).count == 500)
     }
 
-    @Test func theIDsThatANodeMakesInOneMomentDifferWithoutTheHelpOfRandomness() {
+    @Test func idsThatANodeMakesAtOneTimeDifferEvenWithoutRandomness() {
         struct Zeros: RandomNumberGenerator, Sendable {
             func next() -> UInt64 { 0 }
         }

@@ -2,7 +2,7 @@
 
 /** The server's close code for a message that it cannot accept. */
 export const malformed = 4400;
-/** The server's close code if it restarts, or if its node of a cluster sends the client away. */
+/** The server's close code if it restarts, or if a node of a cluster sends the client away. */
 export const serviceRestart = 1012;
 /** Close codes after which the same hello, or after 1009 the same message, would be rejected again. */
 export const finalCodes = new Set([malformed, 4401, 4403, 4409, 4413, 1009]);

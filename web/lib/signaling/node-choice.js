@@ -49,7 +49,7 @@ export class NodeChoice {
   }
 
   /**
-   * Forgets the node of the last welcome, because it has sent this client away and keeps no connection to resume. The next socket goes to
+   * Forgets the node of the last welcome, because it has sent this client away and keeps no connection to resume. The next socket can go to
    * any node.
    */
   forget() {

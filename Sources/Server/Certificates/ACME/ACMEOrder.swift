@@ -54,7 +54,7 @@ struct ACMEOrder {
     static let timeLimit: Duration = .seconds(900)
     /// Maximum number of requests for an order, without those for each domain.
     static let maxRequests = 100
-    /// How often one request is repeated because its nonce was refused (§6.5).
+    /// Maximum number of times that one request is repeated because its nonce was refused (§6.5).
     static let maxRefusedNonces = 10
     /// The wait before the first poll. It doubles until it is ``longestPoll``.
     static let firstPoll: Duration = .seconds(1)
