@@ -35,7 +35,8 @@ struct WakeSlotsTests {
     @Test("a loop that reads in slots stays busy as long as packets wake it often")
     mutating func stays() {
         wake(every: .microseconds(100), for: .milliseconds(300))
-        wake(every: .milliseconds(3), for: .seconds(1))
+        // More often than `stillBusy`, and less often than `busy`.
+        wake(every: .milliseconds(6), for: .seconds(1))
         #expect(slots.pause(at: now) == .zero)
         slots.woke(at: now)
         #expect(slots.pause(at: now) == WakeSlots.slot)
