@@ -41,8 +41,8 @@ struct PostgresStorageTests: StorageFixtures {
             let error = await expect(.busy) { _ = try await open(url, .server) }
             #expect(error?.message.contains("Another server") == true)
             try await server.close()
-            let next = try await open(url, .server)
-            try await next.close()
+            // PostgreSQL notices the end of a connection late, so the lock must be free before that.
+            for _ in 0..<20 { try await open(url, .server).close() }
             try await command.close()
         }
     }

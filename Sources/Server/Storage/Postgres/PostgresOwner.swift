@@ -63,6 +63,12 @@ final class PostgresOwner {
         }
     }
 
+    /// Releases the lock before the connection is closed. PostgreSQL notices the end of a connection only a moment later, and would refuse
+    /// a server that starts meanwhile. If this fails, the lock ends with the connection.
+    func release(_ connection: PostgresConnection) {
+        try? connection.command("SELECT pg_advisory_unlock_all()")
+    }
+
     /// Returns whether the writer's connection has recorded itself in the database that a connection leads to.
     static func hasRecorded(_ made: Data, _ connection: PostgresConnection) throws -> Bool {
         try connection.rows(

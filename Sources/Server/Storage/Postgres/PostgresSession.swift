@@ -179,11 +179,12 @@ final class PostgresSession {
         }
     }
 
-    /// Removes the row of this session, and closes the connection.
+    /// Removes the row of this session, releases the lock of a server, and closes the connection.
     func close() {
         defer { connection = nil }
-        guard isWriter, let connection, number > 0 else { return }
+        guard isWriter, let connection else { return }
         // A row that is left is removed when storage is opened later.
-        _ = try? connection.run("DELETE FROM writer WHERE id = ?", [id])
+        if number > 0 { _ = try? connection.run("DELETE FROM writer WHERE id = ?", [id]) }
+        if !connection.isBroken { owner?.release(connection) }
     }
 }
