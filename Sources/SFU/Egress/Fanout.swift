@@ -45,9 +45,9 @@ final class Fanout: FeedReader {
         var subscriber = 0
     }
 
-    /// The maximum number of pending packets. Normally only the packets of one read from the socket are pending, at
-    /// most 64. If flushes cannot keep up, packets beyond this maximum are dropped. It is half of the history's
-    /// capacity, so all pending packets fit in the history.
+    /// The maximum number of pending packets. The loop flushes after 64 packets, so normally no more are pending. If a flush
+    /// leaves packets for the next one and many more have arrived, those beyond this maximum are dropped. It is half of the
+    /// history's capacity, so all pending packets fit in the history.
     static let maxPending = 256
 
     func add(_ subscriber: OutgoingTrack) {

@@ -4,7 +4,7 @@ import Synchronization
 
 /// The right of a server to write to a database. Used on the writer's thread.
 ///
-/// An advisory lock keeps a second server out as long as PostgreSQL knows the first one's connection. Once PostgreSQL has given that
+/// An advisory lock keeps a second server out until the first one stops, or as long as PostgreSQL knows its connection. Once PostgreSQL has given that
 /// connection up, for example after an outage of the network, a second server can take over. It then writes a new life and its ID
 /// into the table `owner`. Each transaction of a server that writes checks this row, so the first server can no longer write, and
 /// stops.
